@@ -1,0 +1,348 @@
+"""The command `measure`: what records there are, what they are worth here, and making them.
+
+Every command exits with 0 only when all is well, and prints what is wrong, and the cure, on stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from measure import machine, staleness
+from measure.experiment import Experiment, load_all
+from measure.record import Machine, Measured, Published
+from measure.staleness import State, Status
+from measure.store import Store, StoreError, dumps
+
+if TYPE_CHECKING:
+    from measure.runner import Progress
+
+WORDS = {
+    State.FRESH: "新",
+    State.STALE: "过期",
+    State.MISSING: "没有",
+    State.FOREIGN: "别的机器",
+    State.PUBLISHED: "发表",
+    State.BROKEN: "损坏",
+}
+"""States as people read them; `--json` has the English words."""
+
+Context = click.Context
+HELP = {"help_option_names": ["-h", "--help"]}
+
+
+class PlainProgress:
+    """One line for each new thing, for logs and pipes."""
+
+    def __init__(self) -> None:
+        self.begin = time.monotonic()
+        self.last = ""
+
+    def note(self, text: str) -> None:
+        """Print it."""
+        click.echo(text, err=True)
+
+    def step(self, what: str, done: int, total: int, left: float | None, detail: str = "") -> None:
+        """Print `what` once, without its details."""
+        if what != self.last:
+            self.last = what
+            click.echo(f"[{done + 1}/{total}] {what}，{times(time.monotonic() - self.begin, left)}", err=True)
+
+
+class RichProgress:
+    """A bar at the bottom of the terminal, with notes scrolling above it."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+        from rich.progress import Progress as Bar
+
+        text = TextColumn("{task.fields[times]}\n{task.description}", markup=False)
+        self.bar = Bar(BarColumn(bar_width=24), MofNCompleteColumn(), text, console=Console(stderr=True), transient=True)
+        self.task = self.bar.add_task("", times="", total=None)
+        self.begin = time.monotonic()
+
+    def note(self, text: str) -> None:
+        """Print it above the bar."""
+        self.bar.console.print(text, markup=False, highlight=False)
+
+    def step(self, what: str, done: int, total: int, left: float | None, detail: str = "") -> None:
+        """Move the bar."""
+        shown = times(time.monotonic() - self.begin, left)
+        self.bar.update(self.task, description=f"{what}  {detail}", completed=done, total=total, times=shown)
+
+
+def times(spent: float, left: float | None) -> str:
+    """Time so far and time to go: `已用 1:05，约剩 0:40`."""
+
+    def clock(seconds: float) -> str:
+        return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+    return f"已用 {clock(spent)}" + ("" if left is None else f"，约剩 {clock(left)}")
+
+
+@contextmanager
+def console_progress() -> Iterator[Progress]:
+    """The progress display for this stderr: a bar on a terminal, lines elsewhere."""
+    if not sys.stderr.isatty():
+        yield PlainProgress()
+        return
+    display = RichProgress()
+    with display.bar:
+        yield display
+
+
+def fail(*errors: str) -> NoReturn:
+    """Say what is wrong and exit with 1."""
+    for error in errors:
+        click.echo(f"错误：{error}", err=True)
+    sys.exit(1)
+
+
+def _terminate(number: int, _frame: object) -> NoReturn:
+    """SIGTERM ends the command as Ctrl-C does: what it started dies with it."""
+    sys.exit(128 + number)
+
+
+@click.group(context_settings=HELP, help="测量书里的实验，查看它们的记录。")
+@click.option("--records", "folder", type=click.Path(path_type=Path), help="记录所在的文件夹（默认：measure/records）")
+@click.pass_context
+def main(context: Context, folder: Path | None) -> None:
+    """Hold the store for the commands."""
+    context.obj = Store(folder) if folder else Store()
+    signal.signal(signal.SIGTERM, _terminate)
+
+
+def _here() -> Machine:
+    try:
+        return machine.this_machine()
+    except machine.MachineError as error:
+        fail(str(error))
+
+
+def _experiments(names: tuple[str, ...]) -> list[Experiment]:
+    """The experiments of these names, all where there are none."""
+    known = load_all()
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        fail(*(f"没有实验 {name}。有：{'、'.join(known)}" for name in unknown))
+    return [known[name] for name in names or known]
+
+
+def _statuses(experiments: list[Experiment], store: Store) -> list[Status]:
+    """The state of each experiment here and on every machine that has a record."""
+    here = _here()
+    try:
+        return [
+            staleness.status(experiment, store, label, here)
+            for experiment in experiments
+            for label in sorted({here.label, *store.machines(experiment.id)}, key=lambda label: (label != here.label, label))
+        ]
+    except staleness.InputError as error:
+        fail(str(error))
+
+
+def _well(found: Status) -> bool:
+    """Whether nothing has to be done: a record that is neither old nor damaged, or none."""
+    return found.state is not State.BROKEN and not found.changed and not (found.state is State.FOREIGN and found.note)
+
+
+def _print_json(value: Any) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True))
+
+
+def _print_table(columns: list[str], rows: list[list[str]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="输出 JSON")
+
+
+@main.command("list", help="列出每个实验在每台机器上的状态。有过期或损坏的记录时退出码为 1。")
+@json_option
+@click.pass_obj
+def list_command(store: Store, as_json: bool) -> None:
+    """Print the state of every record there is, and of those this machine lacks."""
+    found = _statuses(_experiments(()), store)
+    if as_json:
+        _print_json([asdict(status) for status in found])
+    else:
+        rows = [[s.experiment, s.machine, WORDS[s.state], s.finished, _remark(s)] for s in found]
+        _print_table(["实验", "机器", "状态", "测于", "说明"], rows)
+    sys.exit(0 if all(map(_well, found)) else 1)
+
+
+def _remark(found: Status) -> str:
+    changed = f"变了：{'、'.join(found.changed)}" if found.changed else ""
+    not_here = f"这里测不了：{found.not_here}" if found.not_here else ""
+    return "；".join(part for part in (found.note, changed, not_here) if part)
+
+
+@main.command(help="说明记录为什么是新的或过期的：哪些输入变了，工具链有什么不同。有过期或损坏的记录时退出码为 1。")
+@click.argument("names", nargs=-1, metavar="[实验]...")
+@json_option
+@click.pass_obj
+def why(store: Store, names: tuple[str, ...], as_json: bool) -> None:
+    """Print what each state comes from."""
+    found = _statuses(_experiments(names), store)
+    drifts = {(s.experiment, s.machine): _drift(store, s) for s in found}
+    if as_json:
+        _print_json([asdict(s) | {"drift": drifts[s.experiment, s.machine]} for s in found])
+    else:
+        for s in found:
+            click.echo(f"{s.experiment}，{s.machine}：{WORDS[s.state]}" + (f"（测于 {s.finished}）" if s.finished else ""))
+            for line in (*(f"变了：{name}" for name in s.changed), s.note, s.not_here and f"这里测不了：{s.not_here}"):
+                if line:
+                    click.echo(f"  {line}")
+            for line in drifts[s.experiment, s.machine]:
+                click.echo(f"  版本不同，不算过期：{line}")
+    sys.exit(0 if all(map(_well, found)) else 1)
+
+
+def _drift(store: Store, found: Status) -> tuple[str, ...]:
+    """Differences of toolchain, for a record that was made here."""
+    if found.state not in (State.FRESH, State.STALE):
+        return ()
+    record = store.load(found.experiment, found.machine)
+    return staleness.drift(record) if isinstance(record, Measured) else ()
+
+
+@main.command(help="测量实验，替换这台机器的记录。记录是新的就不测。")
+@click.argument("names", nargs=-1, metavar="[实验]...")
+@click.option("--all", "everything", is_flag=True, help="所有实验")
+@click.option("--quick", is_flag=True, help="只试跑一轮，少量重复，打印结果，不存记录")
+@click.option("--force", is_flag=True, help="记录是新的也重新测")
+@json_option
+@click.pass_obj
+def run(store: Store, names: tuple[str, ...], everything: bool, quick: bool, force: bool, as_json: bool) -> None:
+    """Run what is due, or say that nothing is."""
+    from measure import runner
+
+    if bool(names) == everything:
+        fail("写出实验的名字，或者用 --all 测全部。measure list 列出有哪些")
+    experiments = _experiments(names)
+    done: list[dict[str, object]] = []
+    errors: list[str] = []
+    here = _here()
+    with console_progress() as progress, tempfile.TemporaryDirectory(prefix="measure-") as scratch:
+        target = Store(Path(scratch)) if quick else store
+        for experiment in experiments:
+            try:
+                found = staleness.status(experiment, target, here.label, here)
+                if found.state is State.BROKEN and not quick:
+                    raise StoreError(found.note)
+                if found.state is State.FRESH and not force:
+                    progress.note(f"{experiment.id}：没有要做的，记录是新的（{found.finished}）。--force 重新测")
+                    done.append({"experiment": experiment.id, "state": "fresh", "ran": False})
+                    continue
+                progress.note(f"{experiment.id}：{'试跑' if quick else runner.reason_to_run(found)}")
+                record = runner.run(experiment, target, quick=quick, progress=progress)
+            except (
+                staleness.InputError,
+                runner.NotRunnableError,
+                runner.RunFailedError,
+                StoreError,
+                machine.MachineError,
+            ) as error:
+                errors.append(str(error))
+                continue
+            except KeyboardInterrupt:
+                fail("中断了，启动的进程都已结束，原来的记录没有动")
+            done.append({"experiment": experiment.id, "state": "fresh", "ran": True, "quick": quick, "runs": len(record.runs)})
+            if quick and not as_json:
+                click.echo("".join(one.stdout for one in record.runs), nl=False)
+            progress.note(f"{experiment.id}：测完，{len(record.runs)} 次运行" + ("，试跑不存记录" if quick else ""))
+    if as_json:
+        _print_json({"done": done, "errors": errors})
+    if errors:
+        fail(*errors)
+
+
+@main.command(help="显示一份记录。")
+@click.argument("name", metavar="实验")
+@click.option("--machine", "label", help="哪台机器的记录（默认：这台）")
+@json_option
+@click.pass_obj
+def show(store: Store, name: str, label: str | None, as_json: bool) -> None:
+    """Print one record."""
+    label = label or _here().label
+    try:
+        record = store.load(name, label)
+    except StoreError as error:
+        fail(str(error))
+    if record is None:
+        others = "、".join(store.machines(name))
+        fail(
+            f"{label} 没有 {name} 的记录。"
+            + (f"有记录的机器：{others}（--machine）" if others else f"测一次：measure run {name}")
+        )
+    if as_json:
+        click.echo(dumps(record), nl=False)
+        return
+    click.echo(
+        f"{record.experiment}，{record.machine.label}：{record.machine.cpu}，{record.machine.cores} 核，{record.machine.system}"
+    )
+    click.echo("版本：" + "，".join(f"{key} {value}" for key, value in record.versions.items()))
+    if isinstance(record, Published):
+        click.echo(f"发表的数字：{record.source}。{record.conditions}")
+        columns, rows = ["case", "参数", "指标", "轮", "数字"], _published(record)
+    else:
+        click.echo(f"测于 {record.finished}，{record.rounds} 轮，{len(record.runs)} 次运行")
+        columns, rows = ["case", "参数", "指标", "阶段", "范围", "次数", "最小", "中位"], _measured(record)
+    _print_table(columns, rows)
+    for missing in record.absent:
+        click.echo(f"没有 {missing.case} {_params(missing.params)}：{missing.reason}")
+
+
+def _params(params: dict[str, int | str]) -> str:
+    return " ".join(f"{key}={value}" for key, value in params.items())
+
+
+def _measured(record: Measured) -> list[list[str]]:
+    """A row for each series, its rounds pooled."""
+    pooled: dict[tuple[str, ...], list[float]] = {}
+    for one in record.runs:
+        for series in one.series:
+            key = (one.case, _params(one.params | series.params), series.metric, series.phase, series.scope, series.unit)
+            pooled.setdefault(key, []).extend(series.samples)
+    rows = []
+    for (*names, unit), samples in pooled.items():
+        values = [f"{x * 1e3:.3f} ms" if unit == "s" else f"{x:g}" for x in (min(samples), statistics.median(samples))]
+        rows.append([*names, str(len(samples)), *values])
+    return rows
+
+
+def _published(record: Published) -> list[list[str]]:
+    return [
+        [
+            series.case,
+            _params(series.params),
+            series.metric,
+            "" if series.round is None else str(series.round),
+            "，".join(f"{name} {printed.text} {printed.unit}" for name, printed in series.printed.items()),
+        ]
+        for series in record.series
+    ]
+
+
+if __name__ == "__main__":
+    main(prog_name="measure")

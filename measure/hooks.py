@@ -1,0 +1,427 @@
+"""The MkDocs life cycle: the one place that joins measuring and showing.
+
+Before pages are rendered it asks which records they need and, where the mode allows, has the missing or stale ones made. Afterwards it
+refuses to publish a broken site: all mistakes are listed at once, and the old site stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.resources import files as package_files
+from pathlib import Path
+from typing import Any, Literal
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import Abort, BuildError
+from mkdocs.plugins import event_priority
+from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.pages import Page as SitePage
+from mkdocs.utils import get_relative_url
+
+from measure import late, publish, record_pages, staleness
+from measure.blocks import Links
+from measure.experiment import Experiment, load_all
+from measure.links import dead_links
+from measure.macros import Mistake, Page, PageEnvironment, Record, records_used
+from measure.record import Measured, Published
+from measure.store import Store, StoreError, clash
+from measure.view import RecordView
+
+Mode = Literal["auto", "cached", "fresh"]
+MODES: tuple[Mode, ...] = ("auto", "cached", "fresh")
+MERMAID = "assets/mermaid.min.js"
+
+
+@dataclass
+class Build:
+    """One build of the site. Made anew for each, also under `serve`."""
+
+    root: Path
+    site: Path
+    mode: Mode
+    serving: bool
+    reference: str
+    store: Store = field(default_factory=Store)
+    experiments: dict[str, Experiment] = field(default_factory=dict)
+    records: dict[tuple[str, str], Measured | Published] = field(default_factory=dict)
+    """By (machine, experiment): those that pages use."""
+    changed: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    needs: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+    """By source page: (experiment, line)."""
+    machine_of: dict[str, str] = field(default_factory=dict)
+    """By source page, also of variants: the machine it is rendered for."""
+    original: dict[str, str] = field(default_factory=dict)
+    """By source of a variant: the page it renders."""
+    mistakes: list[Mistake] = field(default_factory=list)
+    prepared: dict[str, list[late.Placed]] = field(default_factory=dict)
+    """By source of a generated page: the values its tokens stand for."""
+    environment: PageEnvironment = field(default_factory=PageEnvironment)
+    pages: dict[str, Page] = field(default_factory=dict)
+    ready: bool = False
+
+
+serving = False
+current: Build | None = None
+
+
+def build() -> Build:
+    """The build that is going on."""
+    assert current is not None
+    return current
+
+
+def on_startup(command: str, dirty: bool) -> None:
+    """Remember whether a folder is to be replaced or only served."""
+    global serving
+    serving = command == "serve"
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Read the mode, point MkDocs at the folder aside, and put the sandbox in the macros plugin's place."""
+    global current
+    root = Path(config.config_file_path).parent
+    settings = config.extra.get("measure", {})
+    mode = os.environ.get("MEASURE") or settings.get("mode") or ("cached" if serving else "auto")
+    if mode not in MODES:
+        raise Abort(f"MEASURE={mode}：只能是 {'、'.join(MODES)}")
+    site = Path(config.site_dir if current is None else current.site)
+    current = Build(root, site, mode, serving, settings.get("reference", ""))
+    store = settings.get("records")
+    if store:
+        current.store = Store(root / store)
+    if not serving:
+        publish.recover(site)
+        config.site_dir = str(publish.aside(site))
+    current.experiments = load_all()
+    macros: Any = config.plugins["macros"]
+    macros._env = current.environment  # noqa: SLF001 - the plugin has no setting for it; see DECISIONS.md
+    return config
+
+
+@event_priority(100)
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Find out which records the pages need, make or load them, and add the generated pages."""
+    b = build()
+    for file in files.documentation_pages():
+        text = file.content_string
+        if not text.strip() or file.src_uri.startswith("records/"):
+            continue
+        source, first_line = _body(text)
+        used, wrong = records_used(source, f"docs/{file.src_uri}", first_line)
+        b.mistakes += wrong
+        b.needs[file.src_uri] = used
+    wanted = sorted({name for used in b.needs.values() for name, _ in used})
+    for page, used in b.needs.items():
+        for name, line in used:
+            if name not in b.experiments:
+                known = "、".join(sorted(b.experiments))
+                b.mistakes.append(Mistake(f"docs/{page}", line, f"没有叫 {name} 的实验；有 {known}"))
+    wanted = [name for name in wanted if name in b.experiments]
+    here = _measure(b, wanted)
+    _load(b, wanted)
+    _assign_machines(b, here)
+    for file in list(files.documentation_pages()):
+        for machine in _variants(b, file.src_uri):
+            files.append(_variant(config, file, machine))
+    for generated in _generated(config, b):
+        files.append(generated)
+    newest = max((r.finished for r in b.records.values() if isinstance(r, Measured)), default="2026-01-01T00:00:00+00:00")
+    os.environ["SOURCE_DATE_EPOCH"] = str(int(datetime.fromisoformat(newest).astimezone(UTC).timestamp()))
+    return files
+
+
+def _measure(b: Build, wanted: list[str]) -> str | None:
+    """Bring this machine's records up to date where the mode says so. The label of this machine, where that was asked."""
+    if b.mode == "cached" or not wanted:
+        return None
+    from measure import runner
+    from measure.machine import MachineError, this_machine
+
+    try:
+        machine = this_machine()
+        known = b.store.fingerprint(machine.label)
+        if known is not None and known != machine.model_dump():
+            raise StoreError(clash(machine.label))
+    except (MachineError, StoreError) as error:
+        b.mistakes.append(Mistake("mkdocs.yml", 1, str(error)))
+        return None
+    for problem in runner.bring_up_to_date(wanted, b.store, b.mode):
+        b.mistakes.append(Mistake("measure", 1, problem))
+    return machine.label
+
+
+def _load(b: Build, wanted: list[str]) -> None:
+    for name in wanted:
+        for machine in b.store.machines(name):
+            try:
+                record = b.store.load(name, machine)
+            except StoreError as error:
+                b.mistakes.append(Mistake(_relative(b, b.store.find(name, machine)), 1, str(error)))
+                continue
+            if record is None:
+                continue
+            if isinstance(record, Measured) and record.quick:
+                b.mistakes.append(Mistake(_relative(b, b.store.find(name, machine)), 1, "这是 --quick 的试跑，不能放在页面上。重新运行 measure run"))
+                continue
+            b.records[machine, name] = record
+            if isinstance(record, Measured):
+                b.changed[machine, name] = staleness.changed(record, b.experiments[name])
+                if machine == b.reference and b.changed[machine, name]:
+                    _stale(b, name, b.changed[machine, name])
+
+
+def _stale(b: Build, name: str, changed: tuple[str, ...]) -> None:
+    page, line = next((p, n) for p, used in b.needs.items() for experiment, n in used if experiment == name)
+    what = f"{name} 在参考机器 {b.reference} 上的记录已过期：{'、'.join(changed)} 改过。运行 measure run {name}"
+    b.mistakes.append(Mistake(f"docs/{page}", line, what)) if _strict() else print(f"注意：{what}", file=sys.stderr)
+
+
+def _strict() -> bool:
+    return "--strict" in sys.argv or "-s" in sys.argv
+
+
+def _assign_machines(b: Build, here: str | None) -> None:
+    for page, used in b.needs.items():
+        names = [name for name, _ in used if name in b.experiments]
+        if not names:
+            continue
+        complete = here is not None and all((here, name) in b.records for name in names)
+        b.machine_of[page] = here if complete and here is not None else b.reference
+        for name, line in used:
+            if name in b.experiments and (b.machine_of[page], name) not in b.records and b.store.find(name, b.machine_of[page]) is None:
+                have = "、".join(sorted({m for m, n in b.records if n == name})) or "（都没有）"
+                what = f"{name} 在 {b.machine_of[page]} 上没有记录；有记录的机器：{have}。运行 measure run {name}"
+                b.mistakes.append(Mistake(f"docs/{page}", line, what))
+
+
+def _variants(b: Build, page: str) -> Iterator[str]:
+    """Every machine that has all the page's records, but for the one of the plain URL."""
+    names = [name for name, _ in b.needs.get(page, ()) if name in b.experiments]
+    if names:
+        for machine in sorted({m for m, _ in b.records}):
+            if machine != b.machine_of[page] and all((machine, name) in b.records for name in names):
+                yield machine
+
+
+def _variant(config: MkDocsConfig, file: File, machine: str) -> File:
+    b = build()
+    source = file.src_uri.removesuffix(".md") + f"@{machine}.md"
+    variant = File.generated(config, source, content=file.content_string, inclusion=InclusionLevel.NOT_IN_NAV)
+    folder = file.dest_uri.removesuffix("index.html")
+    variant.dest_uri = f"{folder}m/{machine}/index.html"
+    b.original[source] = file.src_uri
+    b.machine_of[source] = machine
+    b.needs[source] = b.needs[file.src_uri]
+    return variant
+
+
+def _generated(config: MkDocsConfig, b: Build) -> Iterator[File]:
+    """Record pages, the JSON they offer, the list of records, and the diagram library."""
+    for (machine, name), record in sorted(b.records.items()):
+        path = b.store.find(name, machine)
+        assert path is not None
+        changed = b.changed.get((machine, name), ())
+        source = f"records/{machine}/{name}.md"
+        text, b.prepared[source] = record_pages.page(record, b.experiments[name].question, changed, _pages_of(b, name, machine))
+        yield File.generated(config, source, content=text, inclusion=InclusionLevel.NOT_IN_NAV)
+        yield File.generated(config, f"records/{machine}/{name}.json", abs_src_path=str(path))
+    listing, b.prepared["records/index.md"] = record_pages.index([(b.records[key], b.changed.get(key, ())) for key in sorted(b.records)])
+    yield File.generated(config, "records/index.md", content=listing)
+    script = package_files("artoo_mermaid").joinpath("mermaid.min.js")
+    found = Path(str(script)) if script.is_file() else next(Path(str(package_files("artoo_mermaid"))).rglob("mermaid.min.js"))
+    yield File.generated(config, MERMAID, abs_src_path=str(found))
+
+
+def _pages_of(b: Build, name: str, machine: str) -> list[tuple[str, str]]:
+    """(name, URL from a record's page) of the renderings that show a record."""
+    shown = sorted(p for p, used in b.needs.items() if any(n == name for n, _ in used) and b.machine_of.get(p) == machine)
+    return [(b.original.get(p, p).removesuffix(".md"), f"../../../{_url(b, p)}") for p in shown]
+
+
+def _url(b: Build, source: str) -> str:
+    original = b.original.get(source)
+    plain = (original or source).removesuffix("index.md").removesuffix(".md")
+    folder = f"{plain.rstrip('/')}/" if plain else ""
+    return folder if original is None else f"{folder}m/{b.machine_of[source]}/"
+
+
+@event_priority(100)
+def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:
+    """Before the macros plugin: say which page, for which machine, comes next."""
+    b = build()
+    source = page.file.src_uri
+    original = b.original.get(source, source)
+    machine = b.machine_of.get(source, b.reference)
+    _, first_line = _body(page.file.content_string)
+    prefix = "render_macros"
+    if prefix in page.meta:
+        b.mistakes.append(Mistake(f"docs/{original}", 1, "front matter 里不能有 render_macros：每一页都由宏生成"))
+    b.environment.page = Page(f"docs/{original}", first_line, _records(b, source, machine), _links(b, page), b.mistakes)
+    b.pages[source] = b.environment.page
+    if source in b.prepared:
+        b.environment.page.values = b.prepared[source]
+        page.meta["render_macros"] = False  # generated text: nothing in it is a template
+    return markdown
+
+
+def _records(b: Build, source: str, machine: str) -> dict[str, Record]:
+    found: dict[str, Record] = {}
+    for name, _ in b.needs.get(source, ()):
+        record = b.records.get((machine, name))
+        if record is None:
+            found[name] = Record(None, f"{name} 在 {machine} 上没有能用的记录")
+        else:
+            peers = tuple(r for (m, n), r in sorted(b.records.items()) if n == name and m != machine)
+            found[name] = Record(RecordView(record, peers))
+    return found
+
+
+def _links(b: Build, page: SitePage) -> Links:
+    def record(machine: str, experiment: str) -> str:
+        return get_relative_url(f"records/{machine}/{experiment}/", page.url)
+
+    return Links(record, lambda machine, experiment: b.changed.get((machine, experiment), ()))
+
+
+def on_page_content(html: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:
+    """Put the values in, also in the title, the table of contents and so in the search index; show the machines."""
+    b = build()
+    source = page.file.src_uri
+    values = b.pages[source].values
+    here = b.pages[source]
+
+    def misplaced(block: late.Placed) -> None:
+        b.mistakes.append(Mistake(here.file, 1, f"块（表格、输出、图……）要自成一段，不能放在一行文字、标题或表格格子里：{block.text[:60]}"))
+
+    html = late.resolve(html, values, misplaced)
+    if page._title_from_render:
+        page._title_from_render = late.as_text(page._title_from_render, values, str)
+    for item in page.toc:
+        _untoken(item, values)
+    if source in b.machine_of:
+        head, mark, tail = html.partition("</h1>")
+        html = f"{head}{mark}\n{_switch(b, page)}{tail}"
+    return html
+
+
+def _untoken(item: Any, values: list[late.Placed]) -> None:
+    item.title = late.as_text(item.title, values)
+    for child in item.children:
+        _untoken(child, values)
+
+
+def _switch(b: Build, page: SitePage) -> str:
+    """The machines this page can be read for, the present one marked."""
+    source = page.file.src_uri
+    original = b.original.get(source, source)
+    shown = b.machine_of[source]
+    plain = b.machine_of[original]
+    base = page.url.removesuffix(f"m/{shown}/") if source != original else page.url
+    machines = [plain, *(m for m in (b.machine_of[s] for s, o in sorted(b.original.items()) if o == original))]
+    items = []
+    for machine in machines:
+        published = any(isinstance(r, Published) for (m, _), r in b.records.items() if m == machine)
+        label = f"{machine}（已发表的数字）" if published else machine
+        if machine == shown:
+            items.append(f'<strong aria-current="page">{label}</strong>')
+        else:
+            url = base if machine == plain else f"{base}m/{machine}/"
+            items.append(f'<a href="{get_relative_url(url, page.url)}">{label}</a>')
+    names = [name for name, _ in b.needs[source] if name in b.experiments]
+    old = [name for name in names if b.changed.get((shown, name))]
+    stale = f'<p class="stale-notice">过期：{"、".join(old)} 的输入改过，数字是改动之前测的。</p>' if old else ""
+    return f'<nav class="machines" aria-label="换一台机器看这一页">这一页的数字来自：{" · ".join(items)}</nav>{stale}'
+
+
+@event_priority(-100)
+def on_env(env: Any, config: MkDocsConfig, files: Files) -> Any:
+    """All pages are rendered: refuse the site if anything was wrong, listing everything."""
+    b = build()
+    pages = {f.page.file.dest_uri: f.page.content or "" for f in files.documentation_pages() if f.page is not None}
+    sources = {f.dest_uri: f.src_uri for f in files.documentation_pages()}
+    others = {f.dest_uri for f in files} - pages.keys()
+    for destination, link in dead_links(pages, others):
+        source = b.original.get(sources[destination], sources[destination])
+        b.mistakes.append(Mistake(f"docs/{source}", _line_with(b, source, link), f"链接 {link} 没有去处"))
+    if b.mistakes and not b.serving:
+        raise BuildError(_listing(b.mistakes))
+    return env
+
+
+def _line_with(b: Build, source: str, link: str) -> int:
+    path = b.root / "docs" / source
+    wanted = posixpath.basename(link.partition("#")[0].rstrip("/")) or link
+    if path.exists():
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if wanted in line or (link.partition("#")[2] and link.partition("#")[2] in line):
+                return number
+    return 1
+
+
+def _listing(mistakes: list[Mistake]) -> str:
+    unique = sorted(set(mistakes))
+    lines = "\n".join(f"  {m}" for m in unique)
+    return f"有 {len(unique)} 处要改，网站没有更新：\n{lines}"
+
+
+@event_priority(-100)
+def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
+    """Load the diagram library on pages that have a diagram; under `serve`, show mistakes on the page."""
+    b = build()
+    if 'class="mermaid"' in output:
+        script = f'<script src="{get_relative_url(MERMAID, page.url)}"></script>'
+        output = output.replace("</head>", f"{script}</head>", 1)
+    if page.file.src_uri in b.original:
+        canonical = get_relative_url(b.original[page.file.src_uri].removesuffix(".md") + "/", page.url)
+        output = output.replace("</head>", f'<meta name="robots" content="noindex"><link rel="canonical" href="{canonical}"></head>', 1)
+    if b.mistakes and b.serving:
+        from html import escape
+
+        output = output.replace("<article", f'<pre class="mistakes">{escape(_listing(b.mistakes))}</pre><article', 1)
+    return output
+
+
+@event_priority(-100)
+def on_post_build(config: MkDocsConfig) -> None:
+    """Everything was written: the folder aside may become the site."""
+    build().ready = not build().serving
+
+
+def on_build_error(error: Exception) -> None:
+    """Strict mode may still refuse after `on_post_build`."""
+    if current is not None:
+        current.ready = False
+
+
+def on_shutdown() -> None:
+    """Swap the site in, if there is one to swap in."""
+    if current is not None and current.ready:
+        publish.swap_in(current.site)
+
+
+def on_serve(server: Any, config: MkDocsConfig, builder: Any) -> Any:
+    """Watch the records and, for the console's sake, the modules."""
+    b = build()
+    for path in b.store.files():
+        server.watch(str(path))
+    return server
+
+
+def _body(text: str) -> tuple[str, int]:
+    """The Markdown after the front matter, and the line it begins on."""
+    from mkdocs.utils.meta import get_data
+
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    body, _ = get_data(text)
+    return body, text.count("\n") - body.count("\n") + 1 if body != text else 1
+
+
+def _relative(b: Build, path: Path | None) -> str:
+    if path is None:
+        return "measure/records"
+    return path.relative_to(b.root).as_posix() if path.is_relative_to(b.root) else path.name

@@ -1,0 +1,484 @@
+"""The vocabulary of a page, and the sandbox it is spoken in.
+
+Pages are Jinja templates with the delimiters `[= … =]`, `[% … %]`, `[## … ##]`. They see the names of `Page.vocabulary` and nothing
+else. A mistake does not stop the page: it is noted with its line, the expression yields `Broken`, and reading goes on, so that one
+build lists all mistakes. Nothing with a mistake is ever published.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from jinja2 import TemplateSyntaxError, nodes, pass_context
+from jinja2.ext import Extension
+from jinja2.parser import Parser
+from jinja2.runtime import Context, Undefined
+from jinja2.sandbox import SandboxedEnvironment
+
+from measure import blocks, claims, late, plots
+from measure.blocks import Links
+from measure.claims import Verdict
+from measure.late import Placed
+from measure.quantity import PageError, Quantity, constant, ratio
+from measure.view import FactView, RecordView, SeriesView, best
+
+DELIMITERS = {
+    "variable_start_string": "[=",
+    "variable_end_string": "=]",
+    "block_start_string": "[%",
+    "block_end_string": "%]",
+    "comment_start_string": "[##",
+    "comment_end_string": "##]",
+}
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+OPERATORS = {"gt": ">", "lt": "<", "gteq": ">=", "lteq": "<=", "eq": "==", "ne": "!="}
+PUBLIC: dict[type, frozenset[str]] = {
+    Quantity: frozenset({"digits", "text"}),
+    SeriesView: frozenset({"min", "median", "p90", "typical", "cores", "round", "n", "case"}),
+    RecordView: frozenset({"machine", "published", "rounds", "has", "series", "fact", "version"}),
+    FactView: frozenset(),
+}
+"""What a page may ask of an object; everything else does not exist for it."""
+
+
+@dataclass(frozen=True, order=True)
+class Mistake:
+    """Something wrong in a page, for the one list at the end."""
+
+    file: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}：{self.message}"
+
+
+class Broken:
+    """What a wrong expression yields: it takes part in anything and prints nothing. The build fails, with the first cause only."""
+
+    def __getattr__(self, name: str) -> Broken:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self, *_: object, **__: object) -> Broken:
+        return self
+
+    def __getitem__(self, _: object) -> Broken:
+        return self
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(())
+
+    def _self(self, *_: object) -> Broken:
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _self
+
+
+BROKEN = Broken()
+
+
+@dataclass(frozen=True)
+class Record:
+    """Which record a page sees under a name: the one of its machine, with those of other machines for names and source text."""
+
+    view: RecordView | None
+    problem: str = ""
+
+
+@dataclass
+class Page:
+    """One rendering of one page on one machine: where it stands, what it may see, and what it placed."""
+
+    file: str
+    """Path for messages, from the project's root."""
+    first_line: int
+    """Line of the file on which the Markdown after the front matter begins."""
+    records: Mapping[str, Record]
+    links: Links
+    mistakes: list[Mistake]
+    values: list[Placed] = field(default_factory=list)
+    claims: int = 0
+
+    def wrong(self, line: int, message: str) -> Broken:
+        """Note a mistake on a line of the template."""
+        self.mistakes.append(Mistake(self.file, line + self.first_line - 1, message))
+        return BROKEN
+
+    def placed(self, value: Placed) -> str:
+        """The token that stands for `value` until the page is HTML."""
+        self.values.append(value)
+        return late.token(len(self.values) - 1)
+
+    def place(self, value: object) -> Placed:
+        """How a value looks on this page. Raises `PageError` for what is no measured value."""
+        if isinstance(value, Placed):
+            return value
+        if isinstance(value, Quantity):
+            return blocks.number(value, self.links)
+        if isinstance(value, FactView):
+            return blocks.fact(value, self.links)
+        if isinstance(value, (SeriesView, RecordView)):
+            raise PageError("这是一组数据，不是一个数。取它的 .min、.median、.typical……")
+        if isinstance(value, Verdict):
+            raise PageError("判断不能印出来。写成 [% claim … %]…[% endclaim %]")
+        raise PageError(f"[= {value!r} =] 不是测出来的。数字只能来自记录；常数直接写在代码里")
+
+    def vocabulary(self) -> dict[str, Callable[..., object]]:
+        """Every name a page can use."""
+
+        def record(name: str) -> RecordView:
+            found = self.records.get(name, Record(None, f"没有叫 {name} 的实验"))
+            if found.view is None:
+                raise PageError(found.problem)
+            return found.view
+
+        def table(header: Sequence[str], *rows: Sequence[object] | None) -> Placed:
+            return blocks.table(header, rows, self.place)
+
+        def output(view: RecordView, *cases: str, rounds: Sequence[int] = (), lines: str | None = None, **params: int | str) -> Placed:
+            return blocks.output(view, cases, rounds, lines, params)
+
+        def bars(title: str, *rows: tuple[str, Quantity] | None) -> Placed:
+            return plots.bars(title, rows)
+
+        def times(a: Quantity, b: Quantity, across: str | None = None) -> Placed:
+            """a/b = N, said as N 倍."""
+            q = ratio(a, b, across)
+            return blocks.number(q, self.links, f"{q.text()} 倍")
+
+        def faster(a: Quantity, b: Quantity) -> Placed:
+            """1 − a/b, said as 快 p %."""
+            q = ratio(a, b)
+            if q.value >= 1:
+                raise PageError(f"{a.formula} 并不比 {b.formula} 快：比值是 {q.text()}")
+            return blocks.number(q, self.links, f"快 {100 * (1 - q.value):.0f} %")
+
+        def share(part: Quantity, whole: Quantity) -> Placed:
+            """part/whole, in per cent."""
+            q = ratio(part, whole)
+            return blocks.number(q, self.links, f"{100 * q.value:.0f} %")
+
+        return {
+            "record": record,
+            "best": best,
+            "ratio": ratio,
+            "times": times,
+            "faster": faster,
+            "share": share,
+            "same": claims.same,
+            "q": constant,
+            "table": table,
+            "bars": bars,
+            "output": output,
+            "versions": lambda view, *names: blocks.versions([view], names),
+            "conditions": blocks.conditions,
+            "features": blocks.features,
+            "excerpt": blocks.excerpt,
+            "declared": blocks.declared,
+            "binary": RecordView.binary,
+            "absent": blocks.absent,
+            "not_tested": blocks.not_tested,
+        }
+
+
+class ClaimTag(Extension):
+    """`claim … elif … noise … endclaim` and `inferred … endinferred`.
+
+    Inside the condition `and`, `or`, `not` and comparisons become calls, because Python's own ask for a truth value, and a verdict has none.
+    """
+
+    tags = {"claim", "inferred"}
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        """Build the call of `_choose` or `_inferred` around the bodies."""
+        tag = next(parser.stream)
+        if tag.value == "inferred":
+            body = parser.parse_statements(("name:endinferred",), drop_needle=True)
+            return nodes.CallBlock(self.call_method("_inferred"), [], [], body).set_lineno(tag.lineno)
+        conditions: list[nodes.Expr] = [self._condition(parser.parse_expression())]
+        bodies: list[list[nodes.Node]] = []
+        noise: list[nodes.Node] | None = None
+        while True:
+            bodies.append(parser.parse_statements(("name:elif", "name:noise", "name:endclaim")))
+            token = next(parser.stream)
+            if token.value == "elif":
+                conditions.append(self._condition(parser.parse_expression()))
+                continue
+            if token.value == "noise":
+                noise = parser.parse_statements(("name:endclaim",), drop_needle=True)
+            break
+        arms: list[nodes.Node] = []
+        chosen = nodes.Name("_arm", "load")
+        everything = [*bodies, *([] if noise is None else [noise])]
+        for index, body in enumerate(everything):
+            test = nodes.Compare(chosen, [nodes.Operand("eq", nodes.Const(index))])
+            arms.append(nodes.If(test, body, [], []).set_lineno(tag.lineno))
+        call = self.call_method("_choose", [nodes.List(conditions), nodes.Const(noise is not None), nodes.Const(tag.lineno)])
+        choice = nodes.Assign(nodes.Name("_arm", "store"), call).set_lineno(tag.lineno)
+        opened = self.call_method("_opened", [chosen])
+        wrapped = nodes.CallBlock(opened, [], [], arms).set_lineno(tag.lineno)
+        return nodes.Scope([choice, wrapped]).set_lineno(tag.lineno)
+
+    def _condition(self, node: nodes.Expr) -> nodes.Expr:
+        match node:
+            case nodes.And() | nodes.Or():
+                name = "_both" if isinstance(node, nodes.And) else "_either"
+                new: nodes.Expr = self.call_method(name, [self._condition(node.left), self._condition(node.right)])
+            case nodes.Not():
+                new = self.call_method("_negate", [self._condition(node.node)])
+            case nodes.Compare():
+                terms = [node.expr, *(op.expr for op in node.ops)]
+                new = self.call_method("_compare", [nodes.List(terms), nodes.Const(tuple(OPERATORS.get(op.op, op.op) for op in node.ops))])
+            case _:
+                return node
+        new.set_lineno(node.lineno)
+        return new
+
+    @property
+    def _page(self) -> Page:
+        environment = self.environment
+        assert isinstance(environment, PageEnvironment)
+        return environment.page
+
+    def _guard(self, function: Callable[..., Verdict], *arguments: object) -> Verdict | Broken:
+        if any(isinstance(a, Broken) or (isinstance(a, list) and any(isinstance(x, Broken) for x in a)) for a in arguments):
+            return BROKEN
+        try:
+            return function(*arguments)
+        except PageError as error:
+            return self._page.wrong(current_line(), str(error))
+
+    def _both(self, left: object, right: object) -> Verdict | Broken:
+        return self._guard(claims.both, [left, right])
+
+    def _either(self, left: object, right: object) -> Verdict | Broken:
+        return self._guard(claims.either, [left, right])
+
+    def _negate(self, part: object) -> Verdict | Broken:
+        return self._guard(claims.negate, part)
+
+    def _compare(self, terms: list[object], operators: tuple[str, ...]) -> Verdict | Broken:
+        def chain(values: list[object]) -> Verdict:
+            parts = [claims.compare(values[i], op, values[i + 1]) for i, op in enumerate(operators)]
+            return parts[0] if len(parts) == 1 else claims.both(parts)
+
+        return self._guard(chain, terms)
+
+    def _choose(self, conditions: list[object], has_noise: bool, line: int) -> int:
+        """The index of the sentence to show; −1, and a mistake noted, where none applies."""
+        page = self._page
+        page.claims += 1
+        if any(isinstance(c, Broken) for c in conditions):
+            return -1
+        verdicts: list[Verdict] = []
+        for index, condition in enumerate(conditions):
+            verdict = self._guard(claims.as_verdict, condition)
+            if isinstance(verdict, Broken):
+                return -1
+            verdicts.append(verdict)
+            if verdict.state == "holds":
+                self._evidence = verdict
+                return index
+        if has_noise and any(v.state == "noise" for v in verdicts):
+            self._evidence = next(v for v in verdicts if v.state == "noise")
+            return len(conditions)
+        found = "；".join(v.evidence for v in verdicts)
+        page.wrong(line, f"claim 里没有一句话合这台机器的数据：{found}。加一个 elif 或 noise，写数据说的话")
+        return -1
+
+    def _opened(self, arm: int, caller: Callable[[], str]) -> str:
+        evidence = self._evidence if arm >= 0 else None
+        body = caller().strip()
+        if evidence is None:
+            return ""
+        if "\n\n" in body:
+            self._page.wrong(current_line(), "claim 只能包住一段之内的句子，不能包住几段")
+        if not body:
+            return ""
+        mark = f'<span class="claim-mark" role="note" tabindex="0" title="{escape(evidence.evidence)}" aria-label="依据：{escape(evidence.evidence)}"></span>'
+        opened = Placed("", f'<span class="claim" data-claim="{evidence.state}" data-evidence="{escape(evidence.evidence)}">')
+        return f"{self._page.placed(opened)}{body}{self._page.placed(Placed('', mark + '</span>'))}"
+
+    def _inferred(self, caller: Callable[[], str]) -> str:
+        opened = self._page.placed(Placed("", '<span class="inferred" title="解释，不是测量结果">'))
+        return f"{opened}{caller().strip()}{self._page.placed(Placed('', '</span>'))}"
+
+
+class PageEnvironment(SandboxedEnvironment):
+    """Jinja's sandbox without a loader, filters or tests; objects show only what `PUBLIC` names."""
+
+    intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
+    intercepted_unops = frozenset({"+", "-"})
+
+    def __init__(self) -> None:
+        super().__init__(extensions=[ClaimTag], undefined=self._undefined_class(), finalize=self._print, **DELIMITERS)
+        self.filters.clear()
+        self.tests.clear()
+        self.globals.clear()
+        self.page: Page
+
+    def _undefined_class(self) -> type[Undefined]:
+        environment = self
+
+        class Missing(Undefined):
+            """Created where a name is not there: notes it, and behaves as `Broken`."""
+
+            def __new__(cls, hint: str | None = None, obj: object = None, name: str | None = None, exc: object = None) -> Any:
+                known = "、".join(sorted(environment.page.vocabulary()))
+                return environment.page.wrong(current_line(), hint or f"不认识的名字 {name}。页面里能用：{known}，和自己 set 的名字")
+
+        return Missing
+
+    def from_string(self, source: Any, globals: Any = None, template_class: Any = None) -> Any:  # noqa: A002 - Jinja's name
+        """Called by mkdocs-macros with a page's Markdown. What it passes to `render` (site, configuration, front matter) is dropped."""
+        return PageTemplate(self, late.PRIVATE.sub("\ufffd", source))
+
+    def render_page(self, page: Page, source: str) -> str:
+        """The page's Markdown with tokens for values; mistakes are noted on the page."""
+        self.page = page
+        try:
+            template = super().from_string(source)
+            text: str = template.render(page.vocabulary())
+        except TemplateSyntaxError as error:
+            page.wrong(error.lineno, f"写法不对：{error.message}")
+            return ""
+        except PageError as error:
+            page.wrong(line_of(error), str(error))
+            return ""
+        except Exception as error:
+            page.wrong(line_of(error), f"{type(error).__name__}：{error}")
+            return ""
+        return text
+
+    @pass_context  # with a context Jinja cannot call it while compiling, where there is no line to name
+    def _print(self, _: Context, value: object) -> str:
+        if isinstance(value, str) and late.TOKEN.search(value):
+            return value
+        if isinstance(value, Broken):
+            return ""
+        try:
+            return self.page.placed(self.page.place(value))
+        except PageError as error:
+            self.page.wrong(current_line(), str(error))
+            return ""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """Attributes of our own objects, by the list in `PUBLIC`."""
+        if isinstance(obj, Broken):
+            return obj
+        allowed = PUBLIC.get(type(obj), frozenset())
+        if attribute not in allowed:
+            names = "、".join(sorted(allowed)) or "（没有）"
+            return self.page.wrong(current_line(), f"不能用 .{attribute}；能用的有 {names}")
+        return self._try(lambda: getattr(obj, attribute))
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """Pages have no use for subscripts, and an escape from the sandbox may start with one."""
+        if isinstance(obj, Broken):
+            return obj
+        if isinstance(obj, (list, tuple)) and isinstance(argument, int) and -len(obj) <= argument < len(obj):
+            return obj[argument]
+        return self.page.wrong(current_line(), f"不能用下标 [{argument!r}]")
+
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - Jinja's signature
+        """Calls of the vocabulary; a mistake is noted with its line."""
+        if isinstance(getattr(__obj, "__self__", None), ClaimTag):
+            return __obj(*args, **kwargs)  # the tag deals with `Broken` itself
+        values = [*args, *kwargs.values()]
+        if isinstance(__obj, Broken) or any(_contains_broken(v) for v in values):
+            return BROKEN
+        environment = __self
+        return environment._try(lambda: super(PageEnvironment, environment).call(__context, __obj, *args, **kwargs))
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Arithmetic, which for quantities is ratios and constant factors only."""
+        if isinstance(left, Broken) or isinstance(right, Broken):
+            return BROKEN
+        plain = all(isinstance(x, (int, float)) for x in (left, right))
+        if operator not in ARITHMETIC or not (plain or isinstance(left, Quantity) or isinstance(right, Quantity)):
+            return self.page.wrong(current_line(), f"这两样东西不能用 {operator} 算")
+        return self._try(lambda: ARITHMETIC[operator](left, right))
+
+    def call_unop(self, context: Context, operator: str, arg: Any) -> Any:
+        """Signs of plain numbers only."""
+        if isinstance(arg, (int, float)):
+            return -arg if operator == "-" else arg
+        return self.page.wrong(current_line(), f"{operator} 只能用在数字上")
+
+    def _try(self, action: Callable[[], Any]) -> Any:
+        try:
+            return action()
+        except PageError as error:
+            return self.page.wrong(current_line(), str(error))
+        except (TypeError, AttributeError, ValueError, ZeroDivisionError) as error:
+            return self.page.wrong(current_line(), f"参数不对：{error}")
+
+
+class PageTemplate:
+    """What mkdocs-macros takes for a compiled template."""
+
+    def __init__(self, environment: PageEnvironment, source: str) -> None:
+        self._environment = environment
+        self._source = source
+
+    def render(self, **_: object) -> str:
+        """The rendered Markdown of the environment's current page."""
+        return self._environment.render_page(self._environment.page, self._source)
+
+
+def records_used(source: str, file: str, first_line: int) -> tuple[tuple[tuple[str, int], ...], list[Mistake]]:
+    """The experiments a page names in `record("…")`, each with its first line, and what is wrong with how it names them."""
+    environment = PageEnvironment()
+    try:
+        tree = environment.parse(source)
+    except TemplateSyntaxError as error:
+        return (), [Mistake(file, error.lineno + first_line - 1, f"写法不对：{error.message}")]
+    used: dict[str, int] = {}
+    proper: set[int] = set()
+    for call in tree.find_all(nodes.Call):
+        if isinstance(call.node, nodes.Name) and call.node.name == "record":
+            match call.args:
+                case [nodes.Const(value=str(name))] if not (call.kwargs or call.dyn_args or call.dyn_kwargs):
+                    used.setdefault(name, call.lineno + first_line - 1)
+                    proper.add(id(call.node))
+    mistakes = [
+        Mistake(file, name.lineno + first_line - 1, 'record 只能写成 record("实验名")，实验名是字面的字符串')
+        for name in tree.find_all(nodes.Name)
+        if name.name == "record" and id(name) not in proper
+    ]
+    return tuple(used.items()), mistakes
+
+
+def current_line() -> int:
+    """The line of the template that is being rendered, found on the stack."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        template = frame.f_globals.get("__jinja_template__")
+        if template is not None and "__jinja_template__" in frame.f_globals:
+            return int(template.get_corresponding_lineno(frame.f_lineno))
+        frame = frame.f_back  # type: ignore[assignment]
+    return 1
+
+
+def line_of(error: BaseException) -> int:
+    """The innermost line of a template in a traceback. Jinja rewrites those frames to lines of the template."""
+    line = 1
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == "<template>":
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def _contains_broken(value: object) -> bool:
+    return isinstance(value, Broken) or (isinstance(value, (list, tuple)) and any(_contains_broken(v) for v in value))
+
+

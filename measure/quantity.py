@@ -1,0 +1,217 @@
+"""A number that knows where it comes from, how it prints, and what it may be compared with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import ROUND_HALF_EVEN, Decimal
+
+from measure.record import TIME_UNITS, Unit
+
+PRINTED_UNITS = (("s", 0), ("ms", -3), ("µs", -6), ("ns", -9))
+BYTE_UNITS = (("GiB", 30), ("MiB", 20), ("KiB", 10))
+
+
+class PageError(Exception):
+    """Something a page asked for that cannot be given. The message says what exists, or what to write instead."""
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What two operands must share. `machine` can never be crossed; the others only where the page names the axis."""
+
+    machine: str
+    experiment: str
+    dtype: str | None = None
+    device: str | None = None
+    phase: str | None = None
+    scope: str | None = None
+
+
+AXES = {"dtype": "数据类型", "device": "设备", "phase": "阶段", "scope": "计时范围"}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A value in seconds, bytes or 1, with its provenance.
+
+    `factors` holds, for each series behind it, the run medians and the power they enter with: that is what verdicts go by.
+    It is None for a statistic that no verdict may rest on (a minimum of samples, a single round).
+    """
+
+    value: float
+    unit: Unit
+    formula: str
+    """How it was computed, in a form a script can follow back to the record."""
+    basis: Basis | None = None
+    factors: Mapping[tuple[float, ...], float] | None = None
+    constant: float = 1.0
+    margin: float | None = None
+    """For printed figures: a ratio that an effect has to exceed, since there are no samples."""
+    significant: int = 3
+    exact_digits: int | None = None
+    note: str = ""
+    """For the reader who points at the number: statistic, n, spread, load."""
+    anchor: str = ""
+    """Where on the record's page the number stands."""
+    across: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.value):
+            raise PageError(f"{self.formula} 不是有限的数")
+
+    def digits(self, n: int) -> Quantity:
+        """The same, printed with n significant digits."""
+        return replace(self, significant=n)
+
+    def __truediv__(self, other: object) -> Quantity:
+        return self._times(other, -1)
+
+    def __mul__(self, other: object) -> Quantity:
+        return self._times(other, 1)
+
+    def __rmul__(self, other: object) -> Quantity:
+        return self._times(other, 1)
+
+    def _times(self, other: object, power: int) -> Quantity:
+        if isinstance(other, (int, float)) and not isinstance(other, bool):
+            if other <= 0:
+                raise PageError(f"{self.formula} 只能乘除正数，这里是 {other}")
+            factor = float(other) ** power
+            sign = "*" if power == 1 else "/"
+            return replace(self, value=self.value * factor, constant=self.constant * factor, formula=f"{self.formula} {sign} {other}")
+        if not isinstance(other, Quantity):
+            raise PageError(f"{self.formula} 不能和 {type(other).__name__} 相乘除")
+        if power == 1 and "1" not in (self.unit, other.unit):
+            raise PageError(f"{self.formula} 和 {other.formula} 相乘没有意义")
+        return combine(self, other, power)
+
+    def text(self) -> str:
+        """As it stands on a page."""
+        if self.unit == "s":
+            return format_time(self.value, self.significant)
+        if self.unit == "byte":
+            return format_bytes(self.value, self.significant)
+        return format_number(self.value, self.significant)
+
+
+def check_comparable(a: Quantity, b: Quantity, across: tuple[str, ...] = ()) -> Basis | None:
+    """The basis two quantities share. Raises `PageError` naming the first thing they differ in."""
+    if a.basis is None or b.basis is None:
+        return a.basis or b.basis
+    if a.basis.machine != b.basis.machine:
+        raise PageError(f"{a.formula} 和 {b.formula} 来自两台机器（{a.basis.machine}、{b.basis.machine}），不能放在一起算")
+    for axis, name in AXES.items():
+        one, two = getattr(a.basis, axis), getattr(b.basis, axis)
+        if one is not None and two is not None and one != two and axis not in across:
+            raise PageError(f'{a.formula} 和 {b.formula} 的{name}不同（{one}、{two}）。确实要比，就写 ratio(a, b, across="{axis}")')
+    merged = {axis: getattr(a.basis, axis) if getattr(a.basis, axis) == getattr(b.basis, axis) else None for axis in AXES}
+    same_experiment = a.basis.experiment if a.basis.experiment == b.basis.experiment else f"{a.basis.experiment}+{b.basis.experiment}"
+    return Basis(a.basis.machine, same_experiment, **merged)
+
+
+def combine(a: Quantity, b: Quantity, power: int, across: tuple[str, ...] = ()) -> Quantity:
+    """a·b (power 1) or a/b (power −1)."""
+    basis = check_comparable(a, b, across)
+    if power == -1 and b.unit not in (a.unit, "1"):
+        raise PageError(f"{a.formula} 的单位是 {a.unit}，{b.formula} 的是 {b.unit}，不能相除")
+    if b.value <= 0 or a.value <= 0:
+        raise PageError(f"{b.formula if b.value <= 0 else a.formula} 不是正数，不能拿来相乘除")
+    unit: Unit = a.unit if b.unit == "1" else ("1" if power == -1 else b.unit)
+    factors: dict[tuple[float, ...], float] | None = None
+    if a.factors is not None and b.factors is not None:
+        factors = dict(a.factors)
+        for runs, weight in b.factors.items():
+            factors[runs] = factors.get(runs, 0.0) + power * weight
+        factors = {runs: weight for runs, weight in factors.items() if weight}
+    margins = [m for m in (a.margin, b.margin) if m is not None]
+    sign = "/" if power == -1 else "*"
+    right = f"({b.formula})" if " " in b.formula else b.formula
+    return Quantity(
+        value=a.value / b.value if power == -1 else a.value * b.value,
+        unit=unit,
+        formula=f"{a.formula} {sign} {right}",
+        basis=basis,
+        factors=factors,
+        constant=a.constant * b.constant**power,
+        margin=max(margins, default=None),
+        significant=2 if unit == "1" else 3,
+        note=f"{a.formula} {sign} {right}",
+        anchor=a.anchor,
+        across=across,
+    )
+
+
+def ratio(a: Quantity, b: Quantity, across: str | None = None) -> Quantity:
+    """a/b; `across` permits the one named axis to differ."""
+    if across is not None and across not in AXES:
+        raise PageError(f"across 只能是 {'、'.join(AXES)}，这里是 {across}")
+    return combine(a, b, -1, () if across is None else (across,))
+
+
+def constant(text: str) -> Quantity:
+    """`q("1 s")`: a fixed threshold to compare with. Raises `PageError` for a unit that isn't one."""
+    number, _, unit = text.strip().partition(" ")
+    try:
+        value = Decimal(number)
+    except ArithmeticError:
+        raise PageError(f'q("{text}")：{number} 不是十进制数') from None
+    if unit in TIME_UNITS:
+        return Quantity(float(value * TIME_UNITS[unit]), "s", text, factors={}, constant=float(value * TIME_UNITS[unit]))
+    if unit == "":
+        return Quantity(float(value), "1", text, factors={}, constant=float(value))
+    raise PageError(f'q("{text}")：不认识的单位 {unit}。能用 {"、".join(TIME_UNITS)}')
+
+
+def _rounded(value: float, digits: int) -> Decimal:
+    """`value` at `digits` significant digits, exactly as decimal rounding gives it."""
+    exact = Decimal(repr(value))
+    if exact == 0:
+        return Decimal(0)
+    return exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=ROUND_HALF_EVEN)
+
+
+def _plain(number: Decimal, digits: int) -> str:
+    """A rounded number without an exponent; zeros after the point are kept up to `digits` significant ones."""
+    places = max(0, digits - 1 - number.adjusted()) if number else 0
+    return f"{number:.{places}f}"
+
+
+def format_number(value: float, digits: int) -> str:
+    """A ratio or count: `digits` significant digits, whole numbers never cut."""
+    rounded = _rounded(value, max(digits, len(str(int(abs(value))))))
+    return _plain(rounded, digits)
+
+
+def format_time(seconds: float, digits: int = 3) -> str:
+    """Seconds in the unit that suits them after rounding: 999.96 µs is 1.00 ms."""
+    rounded = float(_rounded(seconds, digits))
+    unit = time_unit(rounded)
+    return f"{unit.show(rounded, digits)} {unit.name}"
+
+
+@dataclass(frozen=True)
+class TimeUnit:
+    """One unit for a whole column."""
+
+    name: str
+    exponent: int
+
+    def show(self, seconds: float, digits: int) -> str:
+        """`seconds` in this unit at `digits` significant digits, without the unit."""
+        return _plain(_rounded(seconds, digits).scaleb(-self.exponent), digits)
+
+
+def time_unit(seconds: float) -> TimeUnit:
+    """The unit that `format_time` would choose for `seconds`."""
+    rounded = _rounded(seconds, 3)
+    return next(TimeUnit(unit, e) for unit, e in PRINTED_UNITS if rounded.adjusted() >= e or unit == "ns")
+
+
+def format_bytes(value: float, digits: int = 3) -> str:
+    """Bytes in binary units."""
+    for unit, power in BYTE_UNITS:
+        if value >= 2**power:
+            return f"{_plain(_rounded(value / 2**power, digits), digits)} {unit}"
+    return f"{int(value)} B"

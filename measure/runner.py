@@ -1,0 +1,485 @@
+"""From an experiment to a record: compile, then one process for every case and round, one at a time, in an environment made for it.
+
+A run counts only whole. Any failure keeps the attempt beside the good record and leaves the good record alone.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+import psutil
+from pydantic import ValidationError
+
+from measure import cargo, machine, protocol, staleness
+from measure.experiment import Case, Experiment, RustProgram, load_all
+from measure.record import Absent, Build, Excerpt, Fact, Failure, Machine, Measured, Run, Series
+from measure.staleness import InputError, State
+from measure.store import Store, StoreError, clash
+
+FIXED = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1"}
+"""What every child's environment has, beside PATH and folders of its own. Nothing else is inherited."""
+
+QUIET_LIMIT = 20.0
+"""Seconds a run waits at most for others to leave the machine alone."""
+
+MOST_OUTPUT = 1 << 20
+"""Bytes of stdout beyond which a program is taken to have lost its way."""
+
+
+class Progress(Protocol):
+    """What a display has to understand."""
+
+    def note(self, text: str) -> None:
+        """One sentence worth keeping."""
+
+    def step(self, what: str, done: int, total: int, left: float | None, detail: str = "") -> None:
+        """`what` begins, or goes on with a new `detail`; `done` of `total` steps are over, about `left` seconds to go."""
+
+
+class Silent:
+    """A progress display that shows nothing."""
+
+    def note(self, text: str) -> None:
+        """Say nothing."""
+
+    def step(self, what: str, done: int, total: int, left: float | None, detail: str = "") -> None:
+        """Say nothing."""
+
+
+class NotRunnableError(Exception):
+    """This machine lacks the software for the experiment, or its records belong to another machine. Nothing was run."""
+
+
+class RunFailedError(Exception):
+    """At least one run gave no result. The message lists all failures."""
+
+    def __init__(self, attempt: Measured) -> None:
+        self.attempt = attempt
+        lines = []
+        for failure in attempt.failures:
+            where = f"，第 {failure.round} 轮" if failure.round else ""
+            lines.append(f"{attempt.experiment}：{describe(failure.case, failure.params)}{where}：{failure.reason}")
+            lines += [f"    {line}" for line in failure.stderr.splitlines()]
+        super().__init__("\n".join(lines) + "\n原来的记录没有动")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one child left behind."""
+
+    stdout: str
+    stderr: str
+    written: bytes | None
+    """What it wrote to MEASURE_OUT; None if it wrote nothing."""
+    wall: float
+    cpu: float
+    problem: str | None
+    """Why it does not count, or None."""
+
+
+@dataclass
+class _Session:
+    """What has been gathered so far."""
+
+    runs: list[Run] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+    said: set[str] = field(default_factory=set)
+
+
+def describe(case: str, params: Mapping[str, int | str]) -> str:
+    """A case with its setting, for people: `burn-simd threads=1`."""
+    return " ".join([case, *(f"{name}={value}" for name, value in params.items())])
+
+
+def run(
+    experiment: Experiment, store: Store, *, quick: bool = False, progress: Progress | None = None, root: Path = cargo.ROOT
+) -> Measured:
+    """Measure `experiment` on this machine and replace its record in `store`.
+
+    `quick` runs one round of few repetitions and marks the record; give it a scratch store. Raises `NotRunnableError` before
+    anything is started, `RunFailedError` when the attempt was kept instead, and lets `KeyboardInterrupt` through once no child is left.
+    """
+    progress = progress or Silent()
+    here = machine.this_machine()
+    _check_can_run(experiment, store, here, root)
+    with machine.exclusive(lambda: progress.note("另一个测量正在进行，等它结束")):
+        return _measure(experiment, store, here, quick, progress, root)
+
+
+def _check_can_run(experiment: Experiment, store: Store, here: Machine, root: Path) -> None:
+    reason = staleness.missing_software(experiment, here, root)
+    if reason is not None:
+        raise NotRunnableError(f"{experiment.id}：这里测不了。{reason}")
+    known = store.fingerprint(here.label)
+    if known is not None and known != here.model_dump():
+        raise NotRunnableError(f"{experiment.id}：{clash(here.label)}")
+
+
+def _measure(experiment: Experiment, store: Store, here: Machine, quick: bool, progress: Progress, root: Path) -> Measured:
+    started = machine.now()
+    inputs = staleness.inputs(experiment, root)  # before the build: an edit during the run makes the record stale, not wrong
+    reasons = [(case, case.missing(here)) for case in experiment.cases(here)]
+    present = [case for case, reason in reasons if reason is None]
+    absent = tuple(
+        Absent(case=case.name, params=dict(case.params), reason=reason) for case, reason in reasons if reason is not None
+    )
+    rounds = 1 if quick else experiment.rounds
+    session = _Session(versions={"python": platform.python_version(), "os": _system()})
+    binaries: dict[str, Path] = {}
+    builds: tuple[Build, ...] = ()
+    excerpts: tuple[Excerpt, ...] = ()
+    try:
+        binaries, builds = _build(present, progress, root)
+        excerpts = tuple(cargo.excerpt(wanted, root) for wanted in experiment.excerpts)
+        if builds:
+            session.versions["rustc"] = cargo.compiler(root)["release"]
+    except cargo.CargoError as error:
+        session.failures.append(Failure(case="build", round=0, reason=scrub(str(error), root)))
+    if not session.failures:
+        _rounds(experiment, present, binaries, rounds, quick, session, progress, root)
+    record = Measured(
+        schema_version=1,
+        origin="measured",
+        experiment=experiment.id,
+        machine=here,
+        quick=quick,
+        protocol=protocol.PROTOCOL_VERSION,
+        started=started,
+        finished=machine.now(),
+        rounds=rounds,
+        inputs=inputs,
+        versions=dict(sorted(session.versions.items())),
+        runs=tuple(session.runs),
+        builds=builds,
+        excerpts=excerpts,
+        absent=absent,
+        failures=tuple(session.failures),
+    )
+    if record.failures:
+        store.save_attempt(record)
+        raise RunFailedError(record)
+    store.save(record)
+    return record
+
+
+def _system() -> str:
+    version = platform.mac_ver()[0]
+    return f"macOS {version}" if version else f"{platform.system()} {platform.release()}"
+
+
+def _build(cases: Iterable[Case], progress: Progress, root: Path) -> tuple[dict[str, Path], tuple[Build, ...]]:
+    """Build every package once; the binaries by package, and what the record keeps."""
+    programs = list(dict.fromkeys(case.program for case in cases if isinstance(case.program, RustProgram)))
+    binaries: dict[str, Path] = {}
+    builds: list[Build] = []
+    for done, program in enumerate(programs):
+        what = f"编译 {program.package}"
+
+        def on_crate(line: str, what: str = what, done: int = done) -> None:
+            progress.step(what, done, len(programs), None, line)
+
+        progress.step(what, done, len(programs), None)
+        binaries[program.package] = cargo.build(program.package, on_crate, root)
+        builds.append(cargo.describe(program, binaries[program.package], root))
+    return binaries, tuple(builds)
+
+
+def _rounds(
+    experiment: Experiment, cases: list[Case], binaries: dict[str, Path], rounds: int, quick: bool, session: _Session, progress: Progress, root: Path
+) -> None:  # fmt: skip
+    """All rounds; after a failure the round is finished, so that every case that fails is listed, and no other begins."""
+    total = rounds * len(cases)
+    begin = time.monotonic()
+    done = 0
+    for number in range(1, rounds + 1):
+        for case in cases if number % 2 else reversed(cases):
+            spent = time.monotonic() - begin
+            left = spent / done * (total - done) if done >= len(cases) else max(0.0, experiment.estimate * rounds - spent)
+            progress.step(
+                f"测 {describe(case.name, case.params)}（第 {number}/{rounds} 轮）", done, total, None if quick else left
+            )
+            _one(experiment, case, number, binaries, quick, session, progress, root)
+            done += 1
+        if session.failures:
+            return
+
+
+def _one(
+    experiment: Experiment, case: Case, number: int, binaries: dict[str, Path], quick: bool, session: _Session, progress: Progress, root: Path
+) -> None:  # fmt: skip
+    """One run: a record of it, or a failure."""
+    args = (*case.args, *(("--quick",) if quick else ()))
+    shown: tuple[str, ...]
+    if isinstance(case.program, RustProgram):
+        command, shown = [str(binaries[case.program.package]), *args], (case.program.package, *args)
+    else:
+        module = f"measure.programs.{case.program.module}"
+        command, shown = [sys.executable, "-m", module, *args], ("python", "-m", module, *args)
+    before = machine.conditions() if quick else machine.wait_until_quiet(QUIET_LIMIT)
+    if before.busy > machine.QUIET and not quick:
+        _once(session, progress, f"机器不安静（别的程序占着 {before.busy:.0%}），照样测；每次运行的负载记在记录里")
+    outcome = execute(command, case.env, experiment.timeout, root)
+    after = machine.conditions()
+
+    def fail(reason: str) -> None:
+        params = dict(case.params)
+        session.failures.append(Failure(case=case.name, params=params, round=number, reason=reason, stderr=_last(outcome.stderr)))
+
+    if outcome.problem is not None:
+        fail(outcome.problem)
+        return
+    if outcome.written is None:
+        fail("没有写出结果（MEASURE_OUT 是空的）")
+        return
+    try:
+        series, facts = _results(outcome.written, case, quick)
+    except ValueError as error:
+        fail(str(error))
+        return
+    facts = tuple(
+        fact.model_copy(update={"value": scrub(fact.value, root)}) if isinstance(fact.value, str) else fact for fact in facts
+    )
+    for fact in facts:
+        if fact.name.startswith("version-"):
+            name, value = fact.name.removeprefix("version-"), str(fact.value)
+            if session.versions.setdefault(name, value) != value:
+                fail(f"版本不一致：{name} 在这里是 {value}，别处是 {session.versions[name]}")
+                return
+        if fact.name in ("dtype", "device"):
+            seen = {f.value for r in session.runs for f in r.facts if f.name == fact.name}
+            if seen - {fact.value}:
+                _once(
+                    session,
+                    progress,
+                    f"{case.name} 的 {fact.name} 是 {fact.value}，别的 case 是 {'、'.join(map(str, seen))}：不能直接相比",
+                )
+    session.runs.append(
+        Run(
+            case=case.name,
+            params=dict(case.params),
+            round=number,
+            command=shown,
+            env=FIXED | dict(case.env),
+            before=before,
+            after=after,
+            wall=outcome.wall,
+            cpu=outcome.cpu,
+            stdout=outcome.stdout,
+            series=series,
+            facts=facts,
+        )
+    )
+
+
+def _results(written: bytes, case: Case, quick: bool) -> tuple[tuple[Series, ...], tuple[Fact, ...]]:
+    """What the program wrote, held against what the case says of it. Raises ValueError, of which `ProtocolError` is one."""
+    output = protocol.parse(written)
+    if output.header.quick is not quick:
+        raise ValueError(f"要{'' if quick else '不'}带 --quick 运行，程序说的相反")
+    if not output.series:
+        raise ValueError("没有一个测量序列")
+    if case.threads is not None:
+        observed = [fact.value for fact in output.facts if fact.name == "threads"]
+        if observed != [case.threads]:
+            raise ValueError(f"线程数不符：要 {case.threads}，程序读回 {'、'.join(map(str, observed)) or '没有报告'}")
+    try:
+        return tuple(Series.model_validate(vars(line)) for line in output.series), tuple(
+            Fact.model_validate(vars(line)) for line in output.facts
+        )
+    except ValidationError as error:
+        raise ValueError(f"结果不可信：{error.errors()[0]['msg']}") from None
+
+
+def _once(session: _Session, progress: Progress, text: str) -> None:
+    if text not in session.said:
+        session.said.add(text)
+        progress.note(text)
+
+
+def _last(text: str, lines: int = 10) -> str:
+    return "\n".join(text.strip().splitlines()[-lines:])
+
+
+def scrub(text: str, root: Path, scratch: Path | None = None) -> str:
+    """`text` without folders of this machine: where something lies here is nobody else's business."""
+    folders = {
+        scratch: "<scratch>",
+        cargo.target_dir(): "<target>",
+        root.resolve(): ".",
+        Path(sys.prefix): "<python>",
+        Path.home(): "~",
+    }
+    for folder, shown in folders.items():
+        if folder is not None and len(folder.parts) > 1:
+            text = text.replace(str(folder), shown)
+    return text
+
+
+def execute(command: list[str], env: Mapping[str, str], timeout: float, root: Path = cargo.ROOT) -> Outcome:
+    """Run one child in a session and an empty folder of its own; when this returns or raises, nothing it started is alive."""
+    with tempfile.TemporaryDirectory(prefix="measure-", ignore_cleanup_errors=True) as folder:
+        scratch = Path(folder).resolve()
+        for name in ("work", "home", "tmp"):
+            (scratch / name).mkdir()
+        out = scratch / "measure.jsonl"
+        private = {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": str(scratch / "home"),
+            "TMPDIR": str(scratch / "tmp"),
+            "PYTHONPATH": str(root),
+            "MEASURE_OUT": str(out),
+        }
+        problem = None
+        begin = time.monotonic()
+        cpu = 0.0
+        with (scratch / "stdout").open("wb") as stdout, (scratch / "stderr").open("wb") as stderr:
+            try:
+                process = subprocess.Popen(
+                    command, cwd=scratch / "work", env=private | FIXED | dict(env), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
+                    start_new_session=True,
+                )  # fmt: skip
+            except OSError as error:
+                return Outcome("", "", None, 0.0, 0.0, f"{Path(command[0]).name} 启动不了（{error.strerror}）")
+            try:
+                waiter = _Waiter(process)
+                waiter.join(timeout)  # the thread blocks in the kernel: nothing polls beside the measurement
+                wall = time.monotonic() - begin
+                if waiter.is_alive():
+                    problem = f"超时（超过 {timeout:g} 秒），已结束它和它启动的全部进程"
+            finally:
+                end_all(process.pid, str(out))
+            waiter.join()
+        if problem is None:
+            cpu = waiter.cpu
+            problem = _exit(waiter.code)
+        raw = _head(scratch / "stdout", MOST_OUTPUT + 1)
+        if problem is None and len(raw) > MOST_OUTPUT:
+            problem = "输出超过 1 MiB"
+        return Outcome(
+            stdout=scrub(protocol.clean(raw[:MOST_OUTPUT]), root, scratch),
+            stderr=scrub(protocol.clean((scratch / "stderr").read_bytes()[-65536:]), root, scratch),
+            written=out.read_bytes() if out.is_file() and out.stat().st_size else None,
+            wall=wall,
+            cpu=cpu,
+            problem=problem,
+        )
+
+
+class _Waiter(threading.Thread):
+    """Waits for a child and keeps its exit code and the CPU time of it and the children it waited for."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        super().__init__(daemon=True)
+        self.process = process
+        self.code = 0
+        self.cpu = 0.0
+        self.start()
+
+    def run(self) -> None:
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.code = self.process.returncode = os.waitstatus_to_exitcode(status)
+        self.cpu = usage.ru_utime + usage.ru_stime
+
+
+def _exit(code: int) -> str | None:
+    """What an exit code means, for people; None for success."""
+    if code == 0:
+        return None
+    if code < 0:
+        try:
+            return f"被信号 {signal.Signals(-code).name} 终止"
+        except ValueError:
+            return f"被信号 {-code} 终止"
+    return f"退出码 {code}"
+
+
+def _head(file: Path, size: int) -> bytes:
+    with file.open("rb") as stream:
+        return stream.read(size)
+
+
+def end_all(group: int, out: str) -> None:
+    """Kill a child's process group and every descendant, also one that left the group: they all carry its MEASURE_OUT.
+
+    Repeated until none is found, since a process may have forked in between.
+    """
+    for _ in range(20):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, signal.SIGKILL)
+        left = [process for process in psutil.process_iter() if _belongs(process, group, out)]
+        if not left:
+            return
+        for process in left:
+            with suppress(psutil.Error):
+                process.kill()
+        psutil.wait_procs(left, timeout=0.5)
+
+
+def _belongs(process: psutil.Process, group: int, out: str) -> bool:
+    """Whether a process is alive and descends from the child of this group."""
+    try:
+        if process.status() == psutil.STATUS_ZOMBIE or process.pid == os.getpid():
+            return False
+        return os.getpgid(process.pid) == group or process.environ().get("MEASURE_OUT") == out
+    except (psutil.Error, OSError):
+        return False
+
+
+def bring_up_to_date(
+    experiments: Iterable[str],
+    store: Store,
+    mode: Literal["auto", "fresh"],
+    progress: Progress | None = None,
+    root: Path = cargo.ROOT,
+) -> list[str]:
+    """Make the records of these experiments that this machine lacks or that are stale, `fresh`: all; the errors.
+
+    What cannot run here is passed over with a note. A damaged record is an error and is left for its owner.
+    """
+    progress = progress or Silent()
+    known = load_all()
+    errors: list[str] = []
+    try:
+        here = machine.this_machine()
+    except machine.MachineError as error:
+        return [str(error)]
+    for name in dict.fromkeys(experiments):
+        experiment = known.get(name)
+        if experiment is None:
+            if not store.machines(name):  # what was only published has no experiment
+                errors.append(f"没有实验 {name}。有：{'、'.join(known)}")
+            continue
+        try:
+            found = staleness.status(experiment, store, here.label, here, root)
+            if found.state is State.BROKEN or (found.state is State.FOREIGN and found.note):
+                errors.append(found.note)
+            elif found.state is State.FRESH and mode == "auto":
+                progress.note(f"{name}：记录是新的（{found.finished}），不用测")
+            elif found.not_here:
+                progress.note(f"{name}：这里测不了，用现有的记录。{found.not_here}")
+            else:
+                progress.note(f"{name}：{reason_to_run(found, mode)}，开始测")
+                run(experiment, store, progress=progress, root=root)
+        except (InputError, NotRunnableError, RunFailedError, StoreError, machine.MachineError) as error:
+            errors.append(str(error))
+    return errors
+
+
+def reason_to_run(found: staleness.Status, mode: Literal["auto", "fresh"] = "auto") -> str:
+    """Why a run is due, in Chinese."""
+    if mode == "fresh" or found.state is State.FRESH:
+        return "按要求重新测"
+    return f"记录过期（变了：{'、'.join(found.changed)}）" if found.changed else "这台机器还没有记录"

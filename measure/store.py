@@ -1,0 +1,156 @@
+"""Where records lie, and the only code that reads or writes them.
+
+Files are strict JSON (no NaN), UTF-8 whatever the locale, with sorted keys, and replaced whole: a reader sees the old
+record or the new one, never half of either.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NoReturn
+
+from pydantic import ValidationError
+
+from measure.record import ADAPTER, SCHEMA_VERSION, Measured, Published
+
+ROOT = Path(__file__).parent / "records"
+Kind = Literal["measured", "published", "failed"]
+
+
+class StoreError(Exception):
+    """A record file that cannot be used as it is. The message names the file and the cure; the file is left alone."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """The records below one folder: `<kind>/<machine>/<experiment>.json`.
+
+    `failed` holds attempts that did not give a whole record. Nothing that loads a record looks there.
+    """
+
+    root: Path = ROOT
+
+    def path(self, kind: Kind, machine: str, experiment: str) -> Path:
+        """The file of one record, whether or not it is there."""
+        return self.root / kind / machine / f"{experiment}.json"
+
+    def machines(self, experiment: str) -> tuple[str, ...]:
+        """The labels of all machines that have a record of `experiment`, sorted."""
+        found = {p.parent.name for kind in ("measured", "published") for p in self.root.glob(f"{kind}/*/{experiment}.json")}
+        return tuple(sorted(found))
+
+    def files(self) -> Iterator[Path]:
+        """Every record file, in a fixed order."""
+        for kind in ("measured", "published"):
+            yield from sorted(self.root.glob(f"{kind}/*/*.json"))
+
+    def find(self, experiment: str, machine: str) -> Path | None:
+        """The file that holds `experiment` on `machine`; a measured record goes before a published one."""
+        for kind in ("measured", "published"):
+            path = self.path(kind, machine, experiment)
+            if path.exists():
+                return path
+        return None
+
+    def load(self, experiment: str, machine: str) -> Measured | Published | None:
+        """The record, or None where there is no file.
+
+        Raises `StoreError` for a file that is cut off, empty, not JSON, of another schema, or of another record than its
+        name says. Such a file is never taken for "not measured yet".
+        """
+        path = self.find(experiment, machine)
+        return None if path is None else load_file(path)
+
+    def save(self, record: Measured) -> Path:
+        """Replace the record of this experiment and machine by a whole new one; removes an older failed attempt."""
+        if record.failures:
+            raise StoreError(f"{record.experiment}：有失败的运行，不能作为记录保存")
+        path = self.path("measured", record.machine.label, record.experiment)
+        known = self.fingerprint(record.machine.label)
+        if known is not None and known != record.machine.model_dump():
+            raise StoreError(clash(record.machine.label))
+        write(path, record)
+        self.path("failed", record.machine.label, record.experiment).unlink(missing_ok=True)
+        return path
+
+    def save_attempt(self, record: Measured) -> Path:
+        """Keep an attempt that failed beside the good record, which stays as it is."""
+        path = self.path("failed", record.machine.label, record.experiment)
+        write(path, record)
+        return path
+
+    def fingerprint(self, label: str) -> dict[str, object] | None:
+        """The machine that the measured records under `label` describe; None where there are none."""
+        for path in sorted(self.root.glob(f"measured/{label}/*.json")):
+            return load_file(path).machine.model_dump()
+        return None
+
+
+def clash(label: str) -> str:
+    """What to say when records of another machine lie under this label."""
+    return f"机器名 {label} 下的记录来自另一台机器（指纹不同）。给这台机器另起一个名字：MEASURE_MACHINE=<名字>"
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} 不是 JSON 数字")
+
+
+def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        raise ValueError("同一个键出现两次")
+    return out
+
+
+def load_file(path: Path) -> Measured | Published:
+    """Read and check one record file. Raises `StoreError`."""
+    cure = "恢复它：git checkout 这个文件，或重新运行 measure run"
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        data = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_no_duplicates)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{path}：记录损坏（{'文件是空的' if isinstance(error, ValueError) and path.stat().st_size == 0 else error}）。{cure}") from None
+    except OSError as error:
+        raise StoreError(f"{path}：读不了（{error.strerror}）") from None
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise StoreError(f"{path}：记录的格式是第 {version} 版，这里只认识到第 {SCHEMA_VERSION} 版。更新这个项目")
+    try:
+        record = ADAPTER.validate_json(text.encode(), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise StoreError(f"{path}：记录损坏（{where}：{first['msg']}；共 {error.error_count()} 处）。{cure}") from None
+    if (record.machine.label, record.experiment) != (path.parent.name, path.stem):
+        raise StoreError(f"{path}：里面是 {record.machine.label} 的 {record.experiment}，和文件名不符。{cure}")
+    return record
+
+
+def dumps(record: Measured | Published) -> str:
+    """A record as text: sorted keys, one sample list a line, floats in the shortest form that reads back equal."""
+    data = record.model_dump(mode="json", exclude_defaults=False)
+    return json.dumps(data, ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def write(path: Path, record: Measured | Published) -> None:
+    """Write beside the target, flush to disk, then replace in one step. Raises `StoreError` when the disk refuses."""
+    text = dumps(record)
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="\n", dir=path.parent, suffix=".tmp", delete=False) as file:
+            temporary = Path(file.name)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except OSError as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        raise StoreError(f"{path}：写不进去（{error.strerror}）。原来的记录没有动") from None

@@ -1,0 +1,377 @@
+"""What a page sees of a record: series and facts chosen by name. Selection never guesses.
+
+Every look-up that does not match exactly one thing is a `PageError` that lists what exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from statistics import median
+
+from measure.quantity import Basis, PageError, Quantity
+from measure.record import (
+    TIME_UNITS,
+    Absent,
+    Build,
+    Excerpt,
+    Fact,
+    Measured,
+    Param,
+    Printed,
+    Published,
+    PublishedSeries,
+    Run,
+    Series,
+    Statistic,
+    Unit,
+)
+from measure.stats import percentile
+
+PUBLISHED_MARGIN = 1.05
+"""Printed figures have no samples: an effect has to exceed 5 % before a sentence may rest on it."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One series in one run (or one printed round), with the settings of both."""
+
+    case: str
+    params: dict[str, Param]
+    round: int | None
+    series: Series | PublishedSeries
+    run: Run | None
+
+
+@dataclass(frozen=True)
+class FactView:
+    """A fact as a page prints it: in full."""
+
+    fact: Fact
+    formula: str
+    anchor: str
+    owner: RecordView
+
+    def text(self) -> str:
+        """The value, with its n where it is a count."""
+        if self.fact.of is not None:
+            return f"{self.fact.value} / {self.fact.of}"
+        return str(self.fact.value)
+
+
+class SeriesView:
+    """All rounds of one series (case, metric, phase, scope, parameters) on one machine."""
+
+    def __init__(self, record: RecordView, points: tuple[Point, ...]) -> None:
+        self._record = record
+        self._points = points
+
+    @property
+    def id(self) -> str:
+        """`burn-simd/matmul/steady/ready/threads=1`, as in `data-formula` and in the anchors of a record's page."""
+        p = self._points[0]
+        settings = [f"{k}={v}" for k, v in sorted(p.params.items())]
+        return "/".join([p.case, p.series.metric, p.series.phase, p.series.scope, *settings])
+
+    @property
+    def case(self) -> str:
+        """The name of the case."""
+        return self._points[0].case
+
+    @property
+    def n(self) -> int:
+        """Samples over all rounds; for printed figures, as far as they say."""
+        return sum(len(p.series.samples) if isinstance(p.series, Series) else p.series.n or 0 for p in self._points)
+
+    @property
+    def min(self) -> Quantity:
+        """The smallest sample."""
+        return self._statistic("min")
+
+    @property
+    def median(self) -> Quantity:
+        """The median of all samples pooled. Printed rounds cannot be pooled: take `.round(k).median` or `.typical`."""
+        return self._statistic("median")
+
+    @property
+    def p90(self) -> Quantity:
+        """The 90th percentile of all samples pooled."""
+        return self._statistic("p90")
+
+    @property
+    def typical(self) -> Quantity:
+        """The median of the run medians: exists for printed rounds too, and is what verdicts go by."""
+        return self._quantity(median(self._run_medians()), "typical", 3, judged=True)
+
+    @property
+    def cores(self) -> Quantity:
+        """Cores really used while the samples were taken: CPU time over wall time, median of the runs."""
+        used = [p.series.cores for p in self._points if p.series.cores is not None]
+        if not used:
+            raise PageError(f"{self.id} 没有记录用了几个核")
+        return Quantity(median(used), "1", f"cores({self._where()})", basis=self._basis(), significant=2, note=self._note("cores"), anchor=self.anchor)
+
+    @property
+    def anchor(self) -> str:
+        """Where the series stands on the record's page."""
+        return self.id.replace("/", "-").replace("=", "-")
+
+    @property
+    def round_numbers(self) -> tuple[int, ...]:
+        """The rounds there are, in order."""
+        return tuple(sorted({p.round for p in self._points if p.round is not None}))
+
+    def statistic(self, name: Statistic) -> float | None:
+        """A statistic for a table of everything: None where it does not exist."""
+        try:
+            return self._statistic(name).value
+        except PageError:
+            return None
+
+    def round(self, k: int) -> SeriesView:
+        """This series in one round."""
+        chosen = tuple(p for p in self._points if p.round == k)
+        if not chosen:
+            raise PageError(f"{self.id} 没有第 {k} 轮；有 {_list(str(p.round) for p in self._points)}")
+        return SeriesView(self._record, chosen)
+
+    def _run_medians(self) -> tuple[float, ...]:
+        out = []
+        for p in self._points:
+            if isinstance(p.series, Series):
+                out.append(median(p.series.samples))
+            else:
+                printed = p.series.printed.get("median") or p.series.printed.get("value")
+                if printed is None:
+                    raise PageError(f"{self.id} 没有发表中位数")
+                out.append(printed.value)
+        return tuple(out)
+
+    def _statistic(self, name: Statistic) -> Quantity:
+        series = [p.series for p in self._points]
+        samples = [s for one in series if isinstance(one, Series) for s in one.samples]
+        judged = name == "median"
+        if samples:
+            value = {"min": min(samples), "median": median(samples), "p90": percentile(samples, 90)}[name]
+            return self._quantity(value, name, 3, judged=judged and len(self._points) > 1)
+        printed = [one.printed[name] for one in series if isinstance(one, PublishedSeries) and name in one.printed]
+        if len(printed) < len(series):
+            raise PageError(f"{self.id} 没有发表 {name}")
+        if len(printed) > 1 and name != "min":
+            raise PageError(f"{self.id} 发表了 {len(printed)} 轮，没有样本，合不出总的 {name}。用 .round(1).{name} 或 .typical")
+        lowest = min(printed, key=lambda p: p.value)
+        return self._quantity(lowest.value, name, min(3, _significant(lowest)), judged=True)
+
+    def _quantity(self, value: float, statistic: str, digits: int, *, judged: bool) -> Quantity:
+        first = self._points[0].series
+        published = isinstance(first, PublishedSeries)
+        runs = (value,) if published and statistic != "typical" else self._run_medians() if judged else ()
+        return Quantity(
+            value,
+            self._unit(),
+            f"{statistic}({self._where()})",
+            basis=self._basis(),
+            factors={runs: 1.0} if judged else None,
+            margin=PUBLISHED_MARGIN if published else None,
+            significant=digits,
+            note=self._note(statistic),
+            anchor=self.anchor,
+        )
+
+    def _unit(self) -> Unit:
+        first = self._points[0].series
+        if isinstance(first, Series):
+            return first.unit
+        unit = next(iter(first.printed.values())).unit
+        return "s" if unit in TIME_UNITS else "1" if unit == "1" else "byte"
+
+    def _where(self) -> str:
+        rounds = {p.round for p in self._points}
+        one = f"@{next(iter(rounds))}" if len(self._points) == 1 and None not in rounds and self._record.rounds > 1 else ""
+        return f"{self.id}{one}"
+
+    def _basis(self) -> Basis:
+        p = self._points[0]
+        settings = {name: self._record.settings(name, p.case) for name in ("dtype", "device")}
+        return Basis(self._record.machine, self._record.experiment, settings["dtype"], settings["device"], p.series.phase, p.series.scope)
+
+    def _note(self, statistic: str) -> str:
+        names = {"min": "最小值", "median": "中位数", "p90": "第 90 百分位", "typical": "各次运行中位数的中位数", "cores": "CPU 时间 / 墙钟时间"}
+        rounds = f"{len(self._points)} 轮" if len(self._points) > 1 else "一轮"
+        count = f"，{rounds}共 {self.n} 次" if self.n else ""
+        return f"{names[statistic]}{count}；{self._record.machine}；{self._record.load_note()}"
+
+
+class RecordView:
+    """One record, as a page asks it."""
+
+    def __init__(self, record: Measured | Published, peers: tuple[Measured | Published, ...] = ()) -> None:
+        """`peers` are the same experiment's records on other machines: names declared there are known, and excerpts of source
+        code, which are no property of a machine, may come from there if the version is the same."""
+        self._record = record
+        self._peers = peers
+        self._points = tuple(_points(record))
+        self._cases = {p.case for r in (record, *peers) for p in _points(r)} | {a.case for r in (record, *peers) for a in r.absent}
+        self._metrics = {p.series.metric for r in (record, *peers) for p in _points(r)}
+
+    @property
+    def data(self) -> Measured | Published:
+        """The record itself, for blocks. Pages cannot reach it."""
+        return self._record
+
+    @property
+    def machine(self) -> str:
+        """The label of its machine."""
+        return self._record.machine.label
+
+    @property
+    def experiment(self) -> str:
+        """The id of its experiment."""
+        return self._record.experiment
+
+    @property
+    def published(self) -> bool:
+        """Whether these are figures somebody printed, not runs of ours."""
+        return isinstance(self._record, Published)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were run or printed."""
+        return len({p.round for p in self._points if p.round is not None})
+
+    def has(self, case: str, metric: str | None = None, **params: Param) -> bool:
+        """Whether this machine has it: false for a case that is declared but absent or unpublished here; an error for an unknown one."""
+        self._known(case, metric)
+        return any(self._matches(p, case, metric, params) for p in self._points)
+
+    def series(self, case: str, metric: str, *, phase: str | None = None, scope: str | None = None, **params: Param) -> SeriesView:
+        """The one series with these names. Raises `PageError` for none, or more than one."""
+        self._known(case, metric)
+        found = [
+            p
+            for p in self._points
+            if self._matches(p, case, metric, params) and phase in (None, p.series.phase) and scope in (None, p.series.scope)
+        ]
+        asked = _settings({"metric": metric, **({"phase": phase} if phase else {}), **({"scope": scope} if scope else {}), **params})
+        if not found:
+            here = [p for p in self._points if p.case == case]
+            if not here:
+                reason = next((a.reason for a in self._record.absent if a.case == case), "没有发表")
+                raise PageError(f"{self.machine} 上没有 {case}（{reason}）。先问 [% if m.has(\"{case}\") %]")
+            raise PageError(f"{case} 没有 {asked}；有 {_list(_settings({'metric': p.series.metric, **p.params}) for p in here)}")
+        distinct = {(p.series.phase, p.series.scope, _settings(p.params)) for p in found}
+        if len(distinct) > 1:
+            raise PageError(f"{case} 有 {len(distinct)} 组都符合 {asked}：{_list(' '.join(d) for d in distinct)}。写明是哪一组")
+        return SeriesView(self, tuple(found))
+
+    def all_series(self) -> list[SeriesView]:
+        """Everything there is, in the order it was recorded."""
+        groups: dict[str, list[Point]] = {}
+        for p in self._points:
+            groups.setdefault(SeriesView(self, (p,)).id, []).append(p)
+        return [SeriesView(self, tuple(points)) for points in groups.values()]
+
+    def fact(self, name: str, case: str | None = None, **params: Param) -> FactView:
+        """The one fact of this name; the runs of a case must agree on it. Raises `PageError`."""
+        found = {f.model_dump_json(): f for c, p, f in self._facts() if f.name == name and case in (None, c) and all(p.get(k, v) == v for k, v in params.items())}
+        where = f"{case or '*'}/{name}"
+        if not found:
+            known = _list(f.name for c, _, f in self._facts() if case in (None, c))
+            raise PageError(f"{self.machine} 的 {self.experiment} 没有事实 {where}；有 {known}")
+        if len(found) > 1:
+            raise PageError(f"事实 {where} 有 {len(found)} 个值：{_list(str(f.value) for f in found.values())}。写明 case 和参数")
+        return FactView(next(iter(found.values())), f"fact({where})", "facts", self)
+
+    def version(self, name: str) -> FactView:
+        """The version of a library or tool that the record was made with."""
+        if name not in self._record.versions:
+            raise PageError(f"{self.experiment} 没有 {name} 的版本；有 {_list(self._record.versions)}")
+        return FactView(Fact(name="version", value=self._record.versions[name]), f"version({name})", "versions", self)
+
+    def build(self, package: str) -> Build:
+        """How a Rust program was built."""
+        for build in self._record.builds:
+            if build.package == package:
+                return build
+        raise PageError(f"{self.machine} 上没有构建过 {package}；有 {_list(b.package for b in self._record.builds)}")
+
+    def binary(self, package: str) -> Quantity:
+        """The size of a program's binary."""
+        size = self.build(package).binary_bytes
+        if size is None:
+            raise PageError(f"{package} 的大小没有发表")
+        basis = Basis(self.machine, self.experiment)
+        return Quantity(float(size), "byte", f"binary({package})", basis=basis, note=f"release 构建；{self.machine}", anchor="builds")
+
+    def excerpt(self, name: str) -> Excerpt:
+        """Lines of a crate's source, from this record or, for the same version of the crate's family, from another machine's."""
+        known: list[str] = []
+        for record in (self._record, *self._peers):
+            for excerpt in record.excerpts if isinstance(record, Measured) else ():
+                known.append(excerpt.name)
+                if excerpt.name == name and excerpt.version in self._record.versions.values():
+                    return excerpt
+        raise PageError(f"{self.experiment} 没有摘录 {name}；有 {_list(known)}")
+
+    def settings(self, name: str, case: str) -> str | None:
+        """A fact all runs of a case agree on, or None where nobody recorded it."""
+        values = {str(f.value) for c, _, f in self._facts() if f.name == name and c in (case, None)}
+        if len(values) > 1:
+            raise PageError(f"{case} 的各次运行 {name} 不一致：{_list(values)}")
+        return next(iter(values), None)
+
+    def load_note(self) -> str:
+        """The load while it was measured, in words."""
+        if isinstance(self._record, Published):
+            return self._record.conditions
+        loads = [c.load for r in self._record.runs for c in (r.before, r.after) if c.load is not None]
+        return f"1 分钟负载 {min(loads):.1f} 到 {max(loads):.1f}" if loads else "没有负载读数"
+
+    def absent(self) -> tuple[Absent, ...]:
+        """The cases this machine has nothing of, and why."""
+        return self._record.absent
+
+    def _facts(self) -> list[tuple[str | None, dict[str, Param], Fact]]:
+        if isinstance(self._record, Published):
+            return [(f.case, f.params, f) for f in self._record.facts]
+        return [(r.case, r.params, f) for r in self._record.runs for f in r.facts]
+
+    def _known(self, case: str, metric: str | None) -> None:
+        if case not in self._cases:
+            raise PageError(f"{self.experiment} 没有叫 {case} 的实现；有 {_list(self._cases)}")
+        if metric is not None and metric not in self._metrics:
+            raise PageError(f"{self.experiment} 没有叫 {metric} 的指标；有 {_list(self._metrics)}")
+
+    @staticmethod
+    def _matches(p: Point, case: str, metric: str | None, params: dict[str, Param]) -> bool:
+        return p.case == case and metric in (None, p.series.metric) and params.items() <= p.params.items()
+
+
+def best(*series: SeriesView) -> SeriesView:
+    """The one with the smallest minimum; the quantity it gives says whose it is."""
+    if not series:
+        raise PageError("best() 至少要一组数据")
+    return min(series, key=lambda s: s.min.value)
+
+
+def _points(record: Measured | Published) -> Iterable[Point]:
+    if isinstance(record, Published):
+        for s in record.series:
+            yield Point(s.case, s.params, s.round, s, None)
+    else:
+        for run in record.runs:
+            for one in run.series:
+                yield Point(run.case, {**run.params, **one.params}, run.round, one, run)
+
+
+def _significant(printed: Printed) -> int:
+    return len(Decimal(printed.text).as_tuple().digits)
+
+
+def _settings(params: dict[str, Param]) -> str:
+    return " ".join(f"{k}={v}" for k, v in params.items())
+
+
+def _list(names: Iterable[str]) -> str:
+    return "、".join(sorted(set(names))) or "（无）"

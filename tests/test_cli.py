@@ -1,0 +1,203 @@
+"""The command `measure`: exit codes, JSON, and errors that name the cure."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from measure import cli, machine, runner, staleness
+from measure.experiment import Case, Experiment, RustProgram
+from measure.record import Conditions, Failure, Measured, Run, Series
+from measure.runner import RunFailedError
+from measure.store import Store
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One experiment `x`, on a machine `lab` where it can run."""
+    x = Experiment("x", "?", lambda m: (Case("a", RustProgram("a")),), 1, 1, 1)
+    monkeypatch.setenv("MEASURE_MACHINE", "lab")
+    monkeypatch.setattr(cli, "load_all", lambda: {"x": x})
+    monkeypatch.setattr(staleness, "inputs", lambda experiment, root=ROOT: {"parameters": "0"})
+    monkeypatch.setattr(staleness, "missing_software", lambda experiment, here, root=ROOT: None)
+
+
+def record(inputs: dict[str, str] | None = None, **changes: object) -> Measured:
+    quiet = Conditions(at="2026-01-01T00:00:00Z", load=0.0, busy=0.0)
+    series = Series(metric="matmul", phase="steady", scope="ready", unit="s", samples=(0.002, 0.004))
+    one = Run(
+        case="a", round=1, command=("a",), env={}, before=quiet, after=quiet, wall=1.0, cpu=1.0, stdout="a: 2 runs\n", series=(series,)
+    )  # fmt: skip
+    made = Measured(
+        schema_version=1, origin="measured", experiment="x", machine=machine.this_machine(), quick=False, protocol=1,
+        started="", finished="2026-01-01", rounds=1, inputs={"parameters": "0"} if inputs is None else inputs, versions={"torch": "2.15.0"}, runs=(one,),
+    )  # fmt: skip
+    return made.model_copy(update=changes)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "records")
+
+
+def call(store: Store, *args: str) -> Result:
+    return CliRunner().invoke(cli.main, ["--records", str(store.root), *args])
+
+
+def test_list_without_records(store: Store) -> None:
+    result = call(store, "list")
+    assert result.exit_code == 0, result.output
+    assert "没有" in result.output
+
+
+def test_list_and_why_fresh_and_stale(store: Store) -> None:
+    store.save(record())
+    result = call(store, "list", "--json")
+    assert result.exit_code == 0
+    (found,) = json.loads(result.stdout)
+    assert (found["experiment"], found["machine"], found["state"]) == ("x", "lab", "fresh")
+    store.save(record({"parameters": "1"}))
+    assert call(store, "list").exit_code == 1
+    result = call(store, "why", "x")
+    assert result.exit_code == 1
+    assert "变了：parameters" in result.stdout
+    (found,) = json.loads(call(store, "why", "--json").stdout)
+    assert found["changed"] == ["parameters"]
+
+
+def test_why_reports_another_toolchain_without_calling_it_stale(store: Store) -> None:
+    store.save(record(versions={"python": "2.7"}))
+    result = call(store, "why", "x")
+    assert result.exit_code == 0
+    assert "python：记录 2.7" in result.stdout
+
+
+def test_damaged_record(store: Store) -> None:
+    path = store.path("measured", "lab", "x")
+    path.parent.mkdir(parents=True)
+    path.write_text("", encoding="utf-8")
+    result = call(store, "list")
+    assert result.exit_code == 1
+    assert "损坏" in result.stdout
+    result = call(store, "run", "x")
+    assert result.exit_code == 1
+    assert "git checkout" in result.stderr
+    assert call(store, "show", "x").exit_code == 1
+
+
+def test_show(store: Store) -> None:
+    result = call(store, "show", "x")
+    assert result.exit_code == 1
+    assert "measure run x" in result.stderr
+    store.save(record())
+    result = call(store, "show", "x")
+    assert result.exit_code == 0
+    assert "2.000 ms" in result.stdout
+    assert "3.000 ms" in result.stdout
+    assert json.loads(call(store, "show", "x", "--json").stdout)["experiment"] == "x"
+    result = call(store, "show", "x", "--machine", "other")
+    assert result.exit_code == 1
+    assert "有记录的机器：lab" in result.stderr
+
+
+def test_run_does_nothing_when_fresh_and_says_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[bool] = []
+
+    def fake(experiment: Experiment, target: Store, *, quick: bool, progress: runner.Progress) -> Measured:
+        ran.append(quick)
+        made = record(quick=quick)
+        target.save(made)
+        return made
+
+    monkeypatch.setattr(runner, "run", fake)
+    assert call(store, "run", "x").exit_code == 0
+    result = call(store, "run", "--all")
+    assert result.exit_code == 0
+    assert "没有要做的" in result.stderr
+    assert ran == [False]
+    assert call(store, "run", "x", "--force").exit_code == 0
+    before = store.path("measured", "lab", "x").read_bytes()
+    result = call(store, "run", "x", "--quick")
+    assert result.exit_code == 0
+    assert "a: 2 runs" in result.stdout
+    assert ran == [False, False, True]
+    assert store.path("measured", "lab", "x").read_bytes() == before
+
+
+def test_run_fails_when_a_run_fails(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C09."""
+
+    def fake(*_: object, **__: object) -> Measured:
+        raise RunFailedError(record(failures=(Failure(case="a", round=1, reason="退出码 3", stderr="boom"),)))
+
+    monkeypatch.setattr(runner, "run", fake)
+    result = call(store, "run", "x")
+    assert result.exit_code == 1
+    assert "x：a，第 1 轮：退出码 3\n    boom" in result.stderr
+    assert json.loads(call(store, "run", "x", "--json").stdout)["errors"]
+
+
+@pytest.mark.parametrize(
+    ("args", "cure"),
+    [(("run",), "measure list"), (("run", "y"), "没有实验 y。有：x"), (("why", "y"), "有：x")],
+)
+def test_wrong_calls(store: Store, args: tuple[str, ...], cure: str) -> None:
+    result = call(store, *args)
+    assert result.exit_code == 1
+    assert cure in result.stderr
+
+
+def test_missing_lock_is_an_error(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> dict[str, str]:
+        raise staleness.InputError("requirements/live.txt：没有这个文件")
+
+    store.save(record())
+    monkeypatch.setattr(staleness, "inputs", broken)
+    result = call(store, "list")
+    assert result.exit_code == 1
+    assert "requirements/live.txt" in result.stderr
+
+
+def test_help_is_chinese(store: Store) -> None:
+    for command in cli.main.commands.values():
+        assert isinstance(command, click.Command)
+        assert any("\u4e00" <= c <= "\u9fff" for c in command.help or "")
+
+
+def test_progress_is_plain_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = cli.PlainProgress()
+    progress.step("编译 a", 0, 2, None)
+    progress.step("编译 a", 0, 2, None, "Compiling x")
+    progress.step("测 a", 1, 2, 61.0)
+    progress.note("好了")
+    assert capsys.readouterr().err == "[1/2] 编译 a，已用 0:00\n[2/2] 测 a，已用 0:00，约剩 1:01\n好了\n"
+
+
+def test_rich_progress_shows_brackets_as_they_are() -> None:
+    display = cli.RichProgress()
+    with display.bar:
+        display.step("编译 [a]", 0, 2, 1.0, "Compiling [/x]")
+        display.note("[不是标记]")
+
+
+def test_list_starts_without_heavy_imports() -> None:
+    """Nothing heavy before it is needed; torch never."""
+    code = "import sys, measure.cli; print(sorted({'torch', 'jax', 'numpy', 'rich', 'mkdocs'} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"
