@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import exp, log
 
 from measure import stats
-from measure.quantity import PageError, Quantity, combine
+from measure.quantity import PageError, Quantity, combine, constant
 from measure.stats import State
 
 WORDS: dict[State, str] = {"holds": "成立", "fails": "不成立", "noise": "在噪声之内"}
@@ -39,7 +39,7 @@ def compare(left: object, operator: str, right: object) -> Verdict:
         return compare(right, {"<": ">", "<=": ">="}[operator], left)
     if operator not in (">", ">="):
         raise PageError(f"量和量之间不能用 {operator}。相等要写 same(a, b, within=0.05)")
-    a, b = _operand(left), _operand(right)
+    a, b = _comparable(left), _comparable(right)
     e = _ratio_estimate(a, b)
     state = stats.above(e)
     return Verdict(state, f"{_show(a)} > {_show(b)}：{_interval(e, a, b)}，{WORDS[state]}")
@@ -47,7 +47,9 @@ def compare(left: object, operator: str, right: object) -> Verdict:
 
 def same(a: object, b: object, within: float = 0.05) -> Verdict:
     """Are two quantities equal up to a factor 1 + `within`? Shown by an interval that lies inside, not by failing to differ."""
-    one, two = _operand(a), _operand(b)
+    if not 0 < within < 1:
+        raise PageError(f"within 是 0 到 1 之间的数，这里是 {within}")
+    one, two = _comparable(a), _comparable(b)
     e = _ratio_estimate(one, two)
     state = stats.near(e, within)
     return Verdict(state, f"{_show(one)} 与 {_show(two)} 相差不到 {within:.0%}：{_interval(e, one, two)}，{WORDS[state]}")
@@ -85,25 +87,24 @@ def _fold(parts: Sequence[object], decisive: State, word: str) -> Verdict:
     return Verdict(state, f" {word} ".join(v.evidence for v in verdicts))
 
 
-def _operand(value: object) -> Quantity:
-    if isinstance(value, bool) or not isinstance(value, (int, float, Quantity)):
+def _comparable(value: object) -> Quantity:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return constant(str(value))
+    if not isinstance(value, Quantity):
         raise PageError(f"只有量能这样比较，这里是 {type(value).__name__}")
-    if isinstance(value, Quantity):
-        if value.factors is None:
-            raise PageError(f"{value.formula} 不能用来下结论：样本的最小值和单独一轮都没有跨进程的误差。用 .typical")
-        return value
-    if value <= 0:
-        raise PageError(f"和 {value} 比较没有意义：时间和比值都是正的")
-    return Quantity(float(value), "1", f"{value:g}", factors={}, constant=float(value))
+    if value.factors is None:
+        raise PageError(f"{value.formula} 不能用来下结论：样本的最小值和单独一轮都没有跨进程的误差。用 .typical")
+    if any(run <= 0 for runs in value.factors for run in runs):
+        raise PageError(f"{value.formula} 不能用来下结论：有一次运行的值不是正数，比值没有意义")
+    return value
 
 
 def _ratio_estimate(a: Quantity, b: Quantity) -> stats.LogEstimate:
     if a.unit != b.unit:
         raise PageError(f"{a.formula} 的单位是 {a.unit}，{b.formula} 的是 {b.unit}，不能比较")
-    quotient = combine(a, b, -1, tuple({*a.across, *b.across}))
-    if quotient.factors is None:
-        raise AssertionError("operands were checked")
-    if not quotient.factors:
+    quotient = combine(a, b, -1, (*a.across, *b.across))
+    assert quotient.factors is not None, "both sides are comparable"
+    if not a.factors and not b.factors:
         return stats.LogEstimate(log(quotient.constant), 0.0, 0.0)
     return stats.estimate(quotient.factors, quotient.constant, quotient.margin)
 

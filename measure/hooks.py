@@ -140,6 +140,7 @@ def _measure(b: Build, wanted: list[str]) -> str | None:
     if b.mode == "cached" or not wanted:
         return None
     from measure import runner
+    from measure.cli import console_progress
     from measure.machine import MachineError, this_machine
 
     try:
@@ -150,8 +151,9 @@ def _measure(b: Build, wanted: list[str]) -> str | None:
     except (MachineError, StoreError) as error:
         b.mistakes.append(Mistake("mkdocs.yml", 1, str(error)))
         return None
-    for problem in runner.bring_up_to_date(wanted, b.store, b.mode):
-        b.mistakes.append(Mistake("measure", 1, problem))
+    with console_progress() as progress:
+        problems = runner.bring_up_to_date(wanted, b.store, b.mode, progress)
+    b.mistakes += [Mistake("measure/records", 1, problem) for problem in problems]
     return machine.label
 
 
@@ -170,7 +172,11 @@ def _load(b: Build, wanted: list[str]) -> None:
                 continue
             b.records[machine, name] = record
             if isinstance(record, Measured):
-                b.changed[machine, name] = staleness.changed(record, b.experiments[name])
+                try:
+                    b.changed[machine, name] = staleness.changed(record, b.experiments[name])
+                except staleness.InputError as error:
+                    b.mistakes.append(Mistake("measure/experiments", 1, str(error)))
+                    continue
                 if machine == b.reference and b.changed[machine, name]:
                     _stale(b, name, b.changed[machine, name])
 
@@ -296,7 +302,8 @@ def on_page_content(html: str, page: SitePage, config: MkDocsConfig, files: File
     here = b.pages[source]
 
     def misplaced(block: late.Placed) -> None:
-        b.mistakes.append(Mistake(here.file, 1, f"块（表格、输出、图……）要自成一段，不能放在一行文字、标题或表格格子里：{block.text[:60]}"))
+        what = "块（表格、输出、图……）要自成一段，前后空行，不能放在一行文字、标题或表格格子里"
+        b.mistakes.append(Mistake(here.file, block.line + here.first_line - 1, what))
 
     html = late.resolve(html, values, misplaced)
     if page._title_from_render:

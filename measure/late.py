@@ -28,6 +28,8 @@ class Placed:
     html: str
     block: bool = False
     """A block cannot stand inside a line, a heading or a cell."""
+    line: int = 1
+    """The line of the template that placed it."""
 
 
 def token(index: int) -> str:
@@ -74,9 +76,7 @@ def resolve(html: str, values: list[Placed], misplaced: Callable[[Placed], None]
             out.append(as_text(m[0], values))
         else:
             value = values[_index(m[4])]
-            if value.block and plain:
-                misplaced(value)
-            elif value.block:
+            if value.block:
                 misplaced(value)
             elif mermaid:
                 out.append(mermaid_label(value.text))

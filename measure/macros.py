@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
@@ -113,7 +113,7 @@ class Page:
 
     def placed(self, value: Placed) -> str:
         """The token that stands for `value` until the page is HTML."""
-        self.values.append(value)
+        self.values.append(replace(value, line=current_line()) if value.block else value)
         return late.token(len(self.values) - 1)
 
     def place(self, value: object) -> Placed:

@@ -11,6 +11,8 @@ from measure.record import TIME_UNITS, Unit
 
 PRINTED_UNITS = (("s", 0), ("ms", -3), ("µs", -6), ("ns", -9))
 BYTE_UNITS = (("GiB", 30), ("MiB", 20), ("KiB", 10))
+MOST_DIGITS = 15
+"""What a float holds of any decimal number."""
 
 
 class PageError(Exception):
@@ -50,7 +52,6 @@ class Quantity:
     margin: float | None = None
     """For printed figures: a ratio that an effect has to exceed, since there are no samples."""
     significant: int = 3
-    exact_digits: int | None = None
     note: str = ""
     """For the reader who points at the number: statistic, n, spread, load."""
     anchor: str = ""
@@ -63,6 +64,8 @@ class Quantity:
 
     def digits(self, n: int) -> Quantity:
         """The same, printed with n significant digits."""
+        if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST_DIGITS:
+            raise PageError(f"{self.formula} 能写 1 到 {MOST_DIGITS} 位有效数字，不能写 {n!r} 位")
         return replace(self, significant=n)
 
     def __truediv__(self, other: object) -> Quantity:
@@ -76,7 +79,7 @@ class Quantity:
 
     def _times(self, other: object, power: int) -> Quantity:
         if isinstance(other, (int, float)) and not isinstance(other, bool):
-            if other <= 0:
+            if not 0 < other < math.inf:
                 raise PageError(f"{self.formula} 只能乘除正数，这里是 {other}")
             factor = float(other) ** power
             sign = "*" if power == 1 else "/"
@@ -152,16 +155,17 @@ def ratio(a: Quantity, b: Quantity, across: str | None = None) -> Quantity:
 
 def constant(text: str) -> Quantity:
     """`q("1 s")`: a fixed threshold to compare with. Raises `PageError` for a unit that isn't one."""
-    number, _, unit = text.strip().partition(" ")
+    number, _, unit = text.partition(" ")
     try:
         value = Decimal(number)
     except ArithmeticError:
-        raise PageError(f'q("{text}")：{number} 不是十进制数') from None
-    if unit in TIME_UNITS:
-        return Quantity(float(value * TIME_UNITS[unit]), "s", text, factors={}, constant=float(value * TIME_UNITS[unit]))
-    if unit == "":
-        return Quantity(float(value), "1", text, factors={}, constant=float(value))
-    raise PageError(f'q("{text}")：不认识的单位 {unit}。能用 {"、".join(TIME_UNITS)}')
+        raise PageError(f'q("{text}")：{number} 不是十进制数。写成 q("1 s") 这样') from None
+    if unit and unit not in TIME_UNITS:
+        raise PageError(f'q("{text}")：不认识的单位 {unit}。能用 {"、".join(TIME_UNITS)}')
+    if not value.is_finite() or value <= 0:
+        raise PageError(f'q("{text}")：{number} 不是正数，时间和比值都是正的')
+    size = float(value * TIME_UNITS.get(unit, Decimal(1)))
+    return Quantity(size, "s" if unit else "1", text, factors={}, constant=size)
 
 
 def _rounded(value: float, digits: int) -> Decimal:
@@ -186,9 +190,8 @@ def format_number(value: float, digits: int) -> str:
 
 def format_time(seconds: float, digits: int = 3) -> str:
     """Seconds in the unit that suits them after rounding: 999.96 µs is 1.00 ms."""
-    rounded = float(_rounded(seconds, digits))
-    unit = time_unit(rounded)
-    return f"{unit.show(rounded, digits)} {unit.name}"
+    unit = time_unit(seconds, digits)
+    return f"{unit.show(seconds, digits)} {unit.name}"
 
 
 @dataclass(frozen=True)
@@ -203,15 +206,15 @@ class TimeUnit:
         return _plain(_rounded(seconds, digits).scaleb(-self.exponent), digits)
 
 
-def time_unit(seconds: float) -> TimeUnit:
-    """The unit that `format_time` would choose for `seconds`."""
-    rounded = _rounded(seconds, 3)
+def time_unit(seconds: float, digits: int = 3) -> TimeUnit:
+    """The unit that suits `seconds` at `digits` significant digits."""
+    rounded = _rounded(seconds, digits)
     return next(TimeUnit(unit, e) for unit, e in PRINTED_UNITS if rounded.adjusted() >= e or unit == "ns")
 
 
 def format_bytes(value: float, digits: int = 3) -> str:
-    """Bytes in binary units."""
+    """Bytes in the binary unit that suits them after rounding: 1023.9 KiB is 1.00 MiB."""
     for unit, power in BYTE_UNITS:
-        if value >= 2**power:
-            return f"{_plain(_rounded(value / 2**power, digits), digits)} {unit}"
-    return f"{int(value)} B"
+        if value >= 2**power - 2 ** (power - 11):  # from here on the next smaller unit would be rounded to 1024
+            return f"{format_number(value / 2**power, digits)} {unit}"
+    return f"{value:.0f} B"

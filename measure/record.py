@@ -8,6 +8,9 @@ knows nothing of how records are made, stored or shown.
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable
 from decimal import Decimal
 from typing import Annotated, Literal, Self
 
@@ -40,8 +43,14 @@ def _finite(value: float) -> float:
     return value
 
 
+def _portable(name: str) -> str:
+    if re.fullmatch(r"con|prn|aux|nul|(com|lpt)[0-9]", name):
+        raise ValueError(f"{name} is the name of a device on Windows, not of a file")
+    return name
+
+
 Finite = Annotated[float, AfterValidator(_finite)]
-Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64), AfterValidator(_portable)]
 """Lower case, digits and hyphens: a portable file name on every system, also where case is folded."""
 
 
@@ -217,26 +226,37 @@ class Measured(Model):
 
     @model_validator(mode="after")
     def _each_run_once(self) -> Self:
-        keys = [(r.case, tuple(sorted(r.params.items(), key=str)), r.round) for r in self.runs]
-        if len(keys) != len(set(keys)):
+        if _repeats((r.case, frozenset(r.params.items()), r.round) for r in self.runs):
             raise ValueError("a run (case, parameters, round) appears twice")
         for run in self.runs:
-            series = [(s.metric, s.phase, s.scope, tuple(sorted(s.params.items(), key=str))) for s in run.series]
-            if len(series) != len(set(series)):
+            if _repeats((s.metric, s.phase, s.scope, frozenset(s.params.items())) for s in run.series):
                 raise ValueError(f"{run.case}, round {run.round}: a series appears twice")
+        return self
+
+    @model_validator(mode="after")
+    def _one_unit_each(self) -> Self:
+        units: dict[str, Unit] = {}
+        for series in (s for r in self.runs for s in r.series):
+            if units.setdefault(series.metric, series.unit) != series.unit:
+                raise ValueError(f"metric {series.metric} has two units, {units[series.metric]} and {series.unit}")
         return self
 
 
 class Printed(Model):
     """A statistic as it was printed: `text` in `unit`, digits kept."""
 
-    text: Annotated[str, Field(pattern=r"^-?\d+(\.\d+)?$")]
+    text: Annotated[str, Field(pattern=r"^-?[0-9]+(\.[0-9]+)?$")]
     unit: Literal["s", "ms", "µs", "ns", "1", "byte"]
 
     @property
     def value(self) -> float:
         """In seconds for a time, else as it stands."""
         return float(Decimal(self.text) * TIME_UNITS.get(self.unit, Decimal(1)))
+
+    @property
+    def kind(self) -> Unit:
+        """The unit of `value`."""
+        return "1" if self.unit == "1" else "byte" if self.unit == "byte" else "s"
 
 
 class PublishedSeries(Model):
@@ -252,6 +272,14 @@ class PublishedSeries(Model):
     warm_up: int | None = None
     cores: None = None
     printed: dict[Statistic, Printed]
+
+    @model_validator(mode="after")
+    def _plausible(self) -> Self:
+        if len({p.kind for p in self.printed.values()}) != 1:
+            raise ValueError(f"series {self.metric} needs at least one figure, and all of one unit")
+        if any(p.kind == "s" and p.value <= 0 for p in self.printed.values()):
+            raise ValueError(f"series {self.metric} holds a duration that is not positive")
+        return self
 
 
 class PublishedFact(Fact):
@@ -287,6 +315,16 @@ class Published(Model):
     outputs: tuple[Output, ...] = ()
     builds: tuple[Build, ...] = ()
     absent: tuple[Absent, ...] = ()
+
+    @model_validator(mode="after")
+    def _each_series_once(self) -> Self:
+        if _repeats((s.case, s.metric, s.phase, s.scope, frozenset(s.params.items()), s.round) for s in self.series):
+            raise ValueError("a series (case, metric, phase, scope, parameters, round) appears twice")
+        return self
+
+
+def _repeats(keys: Iterable[Hashable]) -> bool:
+    return max(Counter(keys).values(), default=1) > 1
 
 
 Record = Annotated[Measured | Published, Field(discriminator="origin")]

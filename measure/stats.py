@@ -20,7 +20,7 @@ LEVEL = 0.995
 FLOOR = math.log(1.02)
 """Effects below 2 % are noise whatever their significance: rebuilding a program moves its times by as much."""
 FEW_RUNS_MARGIN = math.log(1.20)
-"""With fewer than three runs on a side there is no usable spread; then only effects above 20 % count."""
+"""With fewer than three runs on a side there is no usable spread; then each ratio is taken to be 20 % uncertain."""
 
 
 def percentile(samples: Sequence[float], p: float) -> float:
@@ -67,7 +67,7 @@ class LogEstimate:
 
     centre: float
     halfwidth: float
-    """Of the confidence interval at `LEVEL` a side; 0 where there is no spread to go by."""
+    """Of the confidence interval at `LEVEL` a side; the margin for few runs, 0 for figures that have no runs or no spread."""
     margin: float
     """An effect must exceed this to count."""
 
@@ -82,7 +82,7 @@ def estimate(factors: Mapping[tuple[float, ...], float], constant: float = 1.0, 
     if margin is not None:
         return LogEstimate(centre, 0.0, math.log(margin))
     if any(len(runs) < 3 for runs in factors):
-        return LogEstimate(centre, 0.0, FEW_RUNS_MARGIN)
+        return LogEstimate(centre, FEW_RUNS_MARGIN, FEW_RUNS_MARGIN)
     parts = [(weight**2 * variance(map(math.log, runs)) / len(runs), len(runs) - 1) for runs, weight in factors.items()]
     squared = sum(part for part, _ in parts)
     if squared == 0:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from measure.record import ADAPTER, SCHEMA_VERSION, Measured, Published
+from measure.record import ADAPTER, SCHEMA_VERSION, Measured, Name, Published
 
 ROOT = Path(__file__).parent / "records"
 Kind = Literal["measured", "published", "failed"]
+KINDS: tuple[Kind, ...] = ("measured", "published")
+"""The folders that records are loaded from, in this order."""
 
 
 class StoreError(Exception):
@@ -36,22 +39,24 @@ class Store:
     root: Path = ROOT
 
     def path(self, kind: Kind, machine: str, experiment: str) -> Path:
-        """The file of one record, whether or not it is there."""
+        """The file of one record, whether or not it is there. Raises `StoreError` for a name that could lead out of the store."""
+        for name in (machine, experiment):
+            if not _is_name(name):
+                raise StoreError(f"{name!r} 不能做记录的名字：只用小写字母、数字和连字符")
         return self.root / kind / machine / f"{experiment}.json"
 
     def machines(self, experiment: str) -> tuple[str, ...]:
         """The labels of all machines that have a record of `experiment`, sorted."""
-        found = {p.parent.name for kind in ("measured", "published") for p in self.root.glob(f"{kind}/*/{experiment}.json")}
-        return tuple(sorted(found))
+        return tuple(sorted({path.parent.name for path in self.files() if path.stem == experiment}))
 
     def files(self) -> Iterator[Path]:
         """Every record file, in a fixed order."""
-        for kind in ("measured", "published"):
+        for kind in KINDS:
             yield from sorted(self.root.glob(f"{kind}/*/*.json"))
 
     def find(self, experiment: str, machine: str) -> Path | None:
         """The file that holds `experiment` on `machine`; a measured record goes before a published one."""
-        for kind in ("measured", "published"):
+        for kind in KINDS:
             path = self.path(kind, machine, experiment)
             if path.exists():
                 return path
@@ -91,6 +96,14 @@ class Store:
         return None
 
 
+def _is_name(text: str) -> bool:
+    try:
+        TypeAdapter(Name).validate_python(text)
+    except ValidationError:
+        return False
+    return True
+
+
 def clash(label: str) -> str:
     """What to say when records of another machine lie under this label."""
     return f"机器名 {label} 下的记录来自另一台机器（指纹不同）。给这台机器另起一个名字：MEASURE_MACHINE=<名字>"
@@ -112,9 +125,11 @@ def load_file(path: Path) -> Measured | Published:
     cure = "恢复它：git checkout 这个文件，或重新运行 measure run"
     try:
         text = path.read_text(encoding="utf-8-sig")
+        if not text.strip():
+            raise ValueError("文件是空的")
         data = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_no_duplicates)
     except (ValueError, RecursionError) as error:
-        raise StoreError(f"{path}：记录损坏（{'文件是空的' if isinstance(error, ValueError) and path.stat().st_size == 0 else error}）。{cure}") from None
+        raise StoreError(f"{path}：记录损坏（{error}）。{cure}") from None
     except OSError as error:
         raise StoreError(f"{path}：读不了（{error.strerror}）") from None
     version = data.get("schema_version") if isinstance(data, dict) else None
@@ -133,24 +148,26 @@ def load_file(path: Path) -> Measured | Published:
 
 def dumps(record: Measured | Published) -> str:
     """A record as text: sorted keys, one sample list a line, floats in the shortest form that reads back equal."""
-    data = record.model_dump(mode="json", exclude_defaults=False)
-    return json.dumps(data, ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    text = json.dumps(record.model_dump(mode="json"), ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False)
+    # A line break is never inside a string, so what starts with "[" and one, and holds no quote or bracket, is a list of numbers.
+    return re.sub(r'\[\n[^"\[\]{}]+\]', lambda found: re.sub(r"\n *", " ", found[0]).replace("[ ", "[").replace(" ]", "]"), text) + "\n"
 
 
 def write(path: Path, record: Measured | Published) -> None:
     """Write beside the target, flush to disk, then replace in one step. Raises `StoreError` when the disk refuses."""
-    text = dumps(record)
+    data = dumps(record).encode()
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="\n", dir=path.parent, suffix=".tmp", delete=False) as file:
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
             temporary = Path(file.name)
-            file.write(text)
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         temporary.chmod(0o644)
         temporary.replace(path)
     except OSError as error:
+        raise StoreError(f"{path}：写不进去（{error.strerror}）。原来的记录没有动") from None
+    finally:  # also for Ctrl-C; nothing is left of it after the replacement
         if temporary is not None:
             temporary.unlink(missing_ok=True)
-        raise StoreError(f"{path}：写不进去（{error.strerror}）。原来的记录没有动") from None

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from statistics import median
 
-from measure.quantity import Basis, PageError, Quantity
+from measure.quantity import Basis, PageError, Quantity, check_comparable
 from measure.record import (
-    TIME_UNITS,
     Absent,
     Build,
     Excerpt,
@@ -22,7 +21,6 @@ from measure.record import (
     Printed,
     Published,
     PublishedSeries,
-    Run,
     Series,
     Statistic,
     Unit,
@@ -41,7 +39,6 @@ class Point:
     params: dict[str, Param]
     round: int | None
     series: Series | PublishedSeries
-    run: Run | None
 
 
 @dataclass(frozen=True)
@@ -183,8 +180,7 @@ class SeriesView:
         first = self._points[0].series
         if isinstance(first, Series):
             return first.unit
-        unit = next(iter(first.printed.values())).unit
-        return "s" if unit in TIME_UNITS else "1" if unit == "1" else "byte"
+        return next(iter(first.printed.values())).kind
 
     def _where(self) -> str:
         rounds = {p.round for p in self._points}
@@ -207,13 +203,18 @@ class RecordView:
     """One record, as a page asks it."""
 
     def __init__(self, record: Measured | Published, peers: tuple[Measured | Published, ...] = ()) -> None:
-        """`peers` are the same experiment's records on other machines: names declared there are known, and excerpts of source
-        code, which are no property of a machine, may come from there if the version is the same."""
+        """See the record, and its peers: the same experiment's records on other machines.
+
+        Names declared there are known, and excerpts of source code, which are no property of a machine, may come from there if
+        the version is the same.
+        """
         self._record = record
         self._peers = peers
         self._points = tuple(_points(record))
         self._cases = {p.case for r in (record, *peers) for p in _points(r)} | {a.case for r in (record, *peers) for a in r.absent}
         self._metrics = {p.series.metric for r in (record, *peers) for p in _points(r)}
+        settings = [p.params for r in (record, *peers) for p in (*_points(r), *r.absent)]
+        self._params = {item for params in settings for item in params.items()}
 
     @property
     def data(self) -> Measured | Published:
@@ -242,12 +243,12 @@ class RecordView:
 
     def has(self, case: str, metric: str | None = None, **params: Param) -> bool:
         """Whether this machine has it: false for a case that is declared but absent or unpublished here; an error for an unknown one."""
-        self._known(case, metric)
+        self._known(case, metric, params)
         return any(self._matches(p, case, metric, params) for p in self._points)
 
     def series(self, case: str, metric: str, *, phase: str | None = None, scope: str | None = None, **params: Param) -> SeriesView:
         """The one series with these names. Raises `PageError` for none, or more than one."""
-        self._known(case, metric)
+        self._known(case, metric, params)
         found = [
             p
             for p in self._points
@@ -258,11 +259,12 @@ class RecordView:
             here = [p for p in self._points if p.case == case]
             if not here:
                 reason = next((a.reason for a in self._record.absent if a.case == case), "没有发表")
-                raise PageError(f"{self.machine} 上没有 {case}（{reason}）。先问 [% if m.has(\"{case}\") %]")
+                raise PageError(f'{self.machine} 上没有 {case}（{reason}）。先问 [% if m.has("{case}") %]')
             raise PageError(f"{case} 没有 {asked}；有 {_list(_settings({'metric': p.series.metric, **p.params}) for p in here)}")
-        distinct = {(p.series.phase, p.series.scope, _settings(p.params)) for p in found}
+        distinct = {(p.series.phase, p.series.scope, frozenset(p.params.items())) for p in found}
         if len(distinct) > 1:
-            raise PageError(f"{case} 有 {len(distinct)} 组都符合 {asked}：{_list(' '.join(d) for d in distinct)}。写明是哪一组")
+            each = _list(f"{p.series.phase} {p.series.scope} {_settings(p.params)}" for p in found)
+            raise PageError(f"{case} 有 {len(distinct)} 组都符合 {asked}：{each}。写明是哪一组")
         return SeriesView(self, tuple(found))
 
     def all_series(self) -> list[SeriesView]:
@@ -274,6 +276,7 @@ class RecordView:
 
     def fact(self, name: str, case: str | None = None, **params: Param) -> FactView:
         """The one fact of this name; the runs of a case must agree on it. Raises `PageError`."""
+        self._known(case, None, params)
         found = {f.model_dump_json(): f for c, p, f in self._facts() if f.name == name and case in (None, c) and all(p.get(k, v) == v for k, v in params.items())}
         where = f"{case or '*'}/{name}"
         if not found:
@@ -337,11 +340,14 @@ class RecordView:
             return [(f.case, f.params, f) for f in self._record.facts]
         return [(r.case, r.params, f) for r in self._record.runs for f in r.facts]
 
-    def _known(self, case: str, metric: str | None) -> None:
-        if case not in self._cases:
+    def _known(self, case: str | None, metric: str | None, params: dict[str, Param]) -> None:
+        if case is not None and case not in self._cases:
             raise PageError(f"{self.experiment} 没有叫 {case} 的实现；有 {_list(self._cases)}")
         if metric is not None and metric not in self._metrics:
             raise PageError(f"{self.experiment} 没有叫 {metric} 的指标；有 {_list(self._metrics)}")
+        for name, value in params.items():
+            if (name, value) not in self._params:
+                raise PageError(f"{self.experiment} 没有 {name}={value} 这个设置；有 {_list(f'{k}={v}' for k, v in self._params)}")
 
     @staticmethod
     def _matches(p: Point, case: str, metric: str | None, params: dict[str, Param]) -> bool:
@@ -352,17 +358,21 @@ def best(*series: SeriesView) -> SeriesView:
     """The one with the smallest minimum; the quantity it gives says whose it is."""
     if not series:
         raise PageError("best() 至少要一组数据")
+    for other in series[1:]:
+        check_comparable(series[0].min, other.min)
+        if other.min.unit != series[0].min.unit:
+            raise PageError(f"{series[0].id} 和 {other.id} 的单位不同，比不出最小的")
     return min(series, key=lambda s: s.min.value)
 
 
 def _points(record: Measured | Published) -> Iterable[Point]:
     if isinstance(record, Published):
         for s in record.series:
-            yield Point(s.case, s.params, s.round, s, None)
+            yield Point(s.case, s.params, s.round, s)
     else:
         for run in record.runs:
             for one in run.series:
-                yield Point(run.case, {**run.params, **one.params}, run.round, one, run)
+                yield Point(run.case, {**run.params, **one.params}, run.round, one)
 
 
 def _significant(printed: Printed) -> int:
@@ -370,7 +380,7 @@ def _significant(printed: Printed) -> int:
 
 
 def _settings(params: dict[str, Param]) -> str:
-    return " ".join(f"{k}={v}" for k, v in params.items())
+    return " ".join(f"{k}={v}" for k, v in sorted(params.items()))
 
 
 def _list(names: Iterable[str]) -> str:

@@ -4,11 +4,14 @@
 //! a header, series and facts, and an end that says how many lines came before it, so that a cut-off file is noticed.
 
 use std::env;
+use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs::File;
 use std::hint::black_box;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::process;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
 use serde_json::{Map, Value, json};
@@ -16,41 +19,53 @@ use serde_json::{Map, Value, json};
 /// Version of the protocol; the reader refuses any other.
 pub const PROTOCOL_VERSION: u32 = 1;
 
+/// Calls that are timed under `--quick`, whatever the program does otherwise.
+const QUICK_REPS: usize = 3;
+
 /// What the timed loop saw.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Samples {
-    /// One duration per call, in nanoseconds, in the order taken.
-    pub nanoseconds: Vec<u64>,
+pub struct Timing {
+    /// How long each call took, in the order taken.
+    pub samples: Vec<Duration>,
     /// CPU time of the whole process over wall time, warm-up excluded: the cores really used.
     pub cores: f64,
 }
 
-/// Time `reps` calls of `work`.
-///
-/// `work` ends with whatever makes its result usable (a sync, a read-back). The result is kept until the clock has been read
-/// and dropped after it.
-pub fn time<T>(reps: usize, work: impl FnMut() -> T) -> Samples {
+/// Time `reps` calls of `work`; nothing is done with a result but to let go of it, off the clock.
+pub fn time<T>(reps: usize, work: impl FnMut() -> T) -> Timing {
     time_then(reps, work, drop)
 }
 
-/// Time `reps` calls of `work`; `settle` takes each result once the clock has been read.
+/// Time `reps` calls of `work`, each of which returns when its result is usable (after a sync or a read-back).
 ///
-/// This is the only timing loop of the book's Rust programs.
-// --8<-- [start:time]
-pub fn time_then<T>(reps: usize, mut work: impl FnMut() -> T, mut settle: impl FnMut(T)) -> Samples {
-    let mut nanoseconds = Vec::with_capacity(reps);
-    let (cpu, wall) = (ProcessTime::now(), Instant::now());
+/// The result is kept until the clock has been read; `after` gets it then. This is the only timing loop of the Rust programs.
+pub fn time_then<T>(reps: usize, mut work: impl FnMut() -> T, mut after: impl FnMut(T)) -> Timing {
+    // --8<-- [start:time]
+    let mut samples = Vec::with_capacity(reps);
+    let (wall, cpu) = (Instant::now(), ProcessTime::now());
     for _ in 0..reps {
-        let begin = Instant::now();
+        let start = Instant::now();
         let result = black_box(work());
-        let elapsed = begin.elapsed();
-        settle(result);
-        nanoseconds.push(elapsed.as_nanos() as u64);
+        samples.push(start.elapsed());
+        after(result); // freeing it is not part of any call
     }
-    let cores = cpu.elapsed().as_secs_f64() / wall.elapsed().as_secs_f64();
-    Samples { nanoseconds, cores }
+    let cores = cpu.elapsed().div_duration_f64(wall.elapsed());
+    // --8<-- [end:time]
+    Timing { samples, cores }
 }
-// --8<-- [end:time]
+
+/// Threads that rayon's pool has; 1 in a program built without rayon.
+#[must_use]
+pub fn threads() -> usize {
+    #[cfg(feature = "rayon")]
+    {
+        rayon::current_num_threads()
+    }
+    #[cfg(not(feature = "rayon"))]
+    {
+        1
+    }
+}
 
 /// Which part of a computation's life a series belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,24 +85,32 @@ pub enum Scope {
     Ready,
 }
 
-/// One measurement, as it is printed and recorded.
+/// What was timed, for the record and for the printed line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Series<'a> {
     /// Name in records: lower case and hyphens.
     pub metric: &'a str,
-    /// Name in the printed line.
+    /// Name in the printed line, without a colon.
     pub what: &'a str,
     /// Part of the computation's life.
     pub phase: Phase,
     /// Where the clock was stopped.
     pub scope: Scope,
-    /// Calls before the first sample.
+    /// Calls before the first sample. A single one goes without saying in print.
     pub warm_up: usize,
-    /// Whether the printed line says how many calls came before.
-    pub say_warm_up: bool,
 }
 
-/// What one process reports: lines for people, and the protocol file where one is asked for.
+impl<'a> Series<'a> {
+    /// Calls after warm-up, each timed until its result can be used: what most programs report.
+    #[must_use]
+    pub fn steady(metric: &'a str, what: &'a str, warm_up: usize) -> Self {
+        Self { metric, what, phase: Phase::Steady, scope: Scope::Ready, warm_up }
+    }
+}
+
+/// What one process reports: lines for people, and the protocol where `MEASURE_OUT` is set.
+///
+/// Trouble with the command line ends the process with status 2, trouble with the file with status 1.
 pub struct Report {
     label: String,
     quick: bool,
@@ -96,41 +119,36 @@ pub struct Report {
 }
 
 impl Report {
-    /// Read the command line (`--quick` is all there is) and open the protocol file if `MEASURE_OUT` names one.
-    ///
-    /// Ends the process with status 2 on an argument it does not know.
+    /// Read the command line (`--quick` is all there is) and open the protocol file if one is asked for.
     #[must_use]
     pub fn start(label: &str) -> Self {
-        let mut quick = false;
-        for argument in env::args().skip(1) {
-            match argument.as_str() {
-                "--quick" => quick = true,
-                other => {
-                    eprintln!("{label}：不认识的参数 {other}。只有 --quick（少跑几次）");
-                    process::exit(2);
-                }
-            }
-        }
-        let file = env::var_os("MEASURE_OUT").map(|path| {
-            BufWriter::new(File::create(&path).unwrap_or_else(|error| {
-                eprintln!("{label}：打不开 MEASURE_OUT 指的文件：{error}");
-                process::exit(2);
-            }))
-        });
-        let mut report = Self { label: label.to_owned(), quick, file, lines: 0 };
+        let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+        let quick = is_quick(&arguments).unwrap_or_else(|problem| die(label, 2, problem));
+        let path = env::var_os("MEASURE_OUT").filter(|path| !path.is_empty());
+        Self::open(label, quick, path.as_deref().map(Path::new))
+    }
+
+    fn open(label: &str, quick: bool, path: Option<&Path>) -> Self {
+        let create = |path: &Path| {
+            File::create(path).unwrap_or_else(|error| {
+                let path = path.display();
+                die(label, 2, format!("MEASURE_OUT 指的文件写不了：{path}（{error}）；换个路径，或不设这个变量"))
+            })
+        };
+        let mut report = Self { label: label.to_owned(), quick, file: path.map(create).map(BufWriter::new), lines: 0 };
         report.write(&json!({"type": "header", "protocol": PROTOCOL_VERSION, "program": label, "quick": quick}));
         report
     }
 
-    /// How often to repeat: `full`, or 3 under `--quick`.
+    /// How often to repeat: `full`, or 3 times under `--quick`.
     #[must_use]
     pub fn reps(&self, full: usize) -> usize {
-        if self.quick { 3 } else { full }
+        if self.quick { QUICK_REPS } else { full }
     }
 
-    /// Print a measurement and record it.
-    pub fn series(&mut self, series: Series, samples: &Samples) {
-        println!("{}", line(&self.label, series, &samples.nanoseconds));
+    /// Print a measurement and record all its samples.
+    pub fn series(&mut self, series: Series, timing: &Timing) {
+        println!("{}", line(&self.label, series, &timing.samples));
         let phase = match series.phase {
             Phase::First => "first",
             Phase::Steady => "steady",
@@ -139,104 +157,171 @@ impl Report {
             Scope::Call => "call",
             Scope::Ready => "ready",
         };
+        let nanoseconds: Vec<u128> = timing.samples.iter().map(Duration::as_nanos).collect();
         self.write(&json!({
             "type": "series", "metric": series.metric, "phase": phase, "scope": scope, "unit": "ns", "params": Map::new(),
-            "warm_up": series.warm_up, "cores": samples.cores, "samples": samples.nanoseconds,
+            "warm_up": series.warm_up, "cores": (timing.cores * 1e4).round() / 1e4, "samples": nanoseconds,
         }));
     }
 
-    /// Record a value that is not a time.
+    /// Record a value that is not a time. A number must be finite.
     pub fn fact(&mut self, name: &str, value: impl Into<Value>) {
         let value: Value = value.into();
+        if value.is_null() {
+            die(&self.label, 1, format!("事实 {name} 不是有限的数；不写进结果，先查算出它的那一步"));
+        }
         self.write(&json!({"type": "fact", "name": name, "value": value}));
     }
 
     /// Say that nothing is missing. A program that dies before this leaves a file that no one takes for a result.
-    ///
-    /// # Errors
-    /// When the protocol file cannot be written.
-    pub fn finish(mut self) -> io::Result<()> {
-        let lines = self.lines;
-        self.write(&json!({"type": "end", "lines": lines}));
-        self.file.as_mut().map_or(Ok(()), Write::flush)
+    pub fn finish(mut self) {
+        self.write(&json!({"type": "end", "lines": self.lines}));
+        if let Some(Err(error)) = self.file.as_mut().map(Write::flush) {
+            self.cannot_write(error);
+        }
     }
 
     fn write(&mut self, value: &Value) {
-        self.lines += 1;
-        if let Some(file) = &mut self.file
-            && let Err(error) = writeln!(file, "{value}")
-        {
-            eprintln!("{}：写不进 MEASURE_OUT：{error}", self.label);
-            process::exit(1);
+        if let Some(Err(error)) = self.file.as_mut().map(|file| writeln!(file, "{value}")) {
+            self.cannot_write(error);
         }
+        self.lines += 1;
+    }
+
+    fn cannot_write(&self, error: impl Display) -> ! {
+        die(&self.label, 1, format!("MEASURE_OUT 指的文件写不下去：{error}；看磁盘是否满了"))
     }
 }
 
-/// Threads that rayon's pool has; 1 in a program built without rayon.
-#[must_use]
-pub fn threads() -> usize {
-    #[cfg(feature = "rayon")]
-    {
-        rayon::current_num_threads()
-    }
-    #[cfg(not(feature = "rayon"))]
-    {
-        1
+fn die(label: &str, status: i32, problem: impl Display) -> ! {
+    eprintln!("{label}：{problem}");
+    process::exit(status)
+}
+
+/// Whether the arguments ask for few repetitions; anything but `--quick` is refused.
+fn is_quick(arguments: &[OsString]) -> Result<bool, String> {
+    match arguments.iter().find(|argument| *argument != "--quick") {
+        Some(unknown) => Err(format!("不认识的参数 {}；只有 --quick（只重复 {QUICK_REPS} 次）", unknown.display())),
+        None => Ok(!arguments.is_empty()),
     }
 }
 
 /// The line the pages quote, in milliseconds.
-fn line(label: &str, series: Series, nanoseconds: &[u64]) -> String {
-    let mut sorted = nanoseconds.to_vec();
-    sorted.sort_unstable();
+fn line(label: &str, series: Series, samples: &[Duration]) -> String {
+    let mut sorted: Vec<f64> = samples.iter().map(|sample| sample.as_nanos() as f64 / 1e6).collect();
+    sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
-    let middle = f64::midpoint(sorted[(n - 1) / 2] as f64, sorted[n / 2] as f64);
-    let warm_up = if series.say_warm_up { format!(" after {} warm-up", series.warm_up) } else { String::new() };
-    format!("{label}: {}, {n} runs{warm_up}: min {:.3}ms median {:.3}ms", series.what, sorted[0] as f64 / 1e6, middle / 1e6)
+    let (min, median) = (sorted[0], f64::midpoint(sorted[(n - 1) / 2], sorted[n / 2]));
+    let after = if series.warm_up > 1 { format!(" after {} warm-up", series.warm_up) } else { String::new() };
+    format!("{label}: {}, {n} runs{after}: min {min:.3}ms median {median:.3}ms", series.what)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::thread::sleep;
 
-    const MATMUL: Series = Series {
-        metric: "matmul",
-        what: "1024x1024 matmul",
-        phase: Phase::Steady,
-        scope: Scope::Ready,
-        warm_up: 3,
-        say_warm_up: false,
-    };
+    const MATMUL: Series =
+        Series { metric: "matmul", what: "1024x1024 matmul", phase: Phase::Steady, scope: Scope::Ready, warm_up: 1 };
+
+    fn nanoseconds<const N: usize>(values: [u64; N]) -> Vec<Duration> {
+        values.map(Duration::from_nanos).to_vec()
+    }
+
+    fn quick(arguments: &[&str]) -> Result<bool, String> {
+        is_quick(&arguments.iter().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    /// What a report writes to its file, finished or not.
+    fn written(name: &str, finish: bool) -> Vec<Value> {
+        let path = env::temp_dir().join(format!("measure-{}-{name}.jsonl", process::id()));
+        let mut report = Report::open("some-program", true, Some(&path));
+        let timing = Timing { samples: nanoseconds([21_424_123, 22_005_000]), cores: 0.987_654_321 };
+        report.series(MATMUL, &timing);
+        report.fact("dtype", "f32");
+        report.fact("matmul-max-error", 0.000_25);
+        if finish {
+            report.finish();
+        } else {
+            drop(report);
+        }
+        let text = fs::read_to_string(&path).expect("the report wrote a file");
+        fs::remove_file(&path).expect("the file is ours");
+        text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
+    }
 
     #[test]
     fn the_line_is_the_one_the_pages_quote() {
-        let printed = line("pitb-exec-cpu", MATMUL, &[22_005_400, 21_424_000, 23_000_000]);
+        let printed = line("pitb-exec-cpu", MATMUL, &nanoseconds([22_005_400, 21_424_000, 23_000_000]));
         assert_eq!(printed, "pitb-exec-cpu: 1024x1024 matmul, 3 runs: min 21.424ms median 22.005ms");
     }
 
     #[test]
-    fn the_median_of_an_even_number_lies_in_the_middle() {
-        let series = Series { what: "step", say_warm_up: true, ..MATMUL };
-        assert_eq!(line("x", series, &[4_000_000, 1_000_000]), "x: step, 2 runs after 3 warm-up: min 1.000ms median 2.500ms");
+    fn more_than_one_warm_up_call_is_told_and_an_even_median_lies_in_the_middle() {
+        let series = Series::steady("train-step", "MLP train step", 3);
+        let printed = line("x", series, &nanoseconds([4_000_000, 1_000_000]));
+        assert_eq!(printed, "x: MLP train step, 2 runs after 3 warm-up: min 1.000ms median 2.500ms");
     }
 
     #[test]
-    fn results_are_settled_one_by_one_and_in_order() {
-        let (mut next, mut settled) = (0, Vec::new());
+    fn the_end_counts_the_lines_before_it() {
+        let expected = [
+            json!({"type": "header", "protocol": 1, "program": "some-program", "quick": true}),
+            json!({
+                "type": "series", "metric": "matmul", "phase": "steady", "scope": "ready", "unit": "ns", "params": {},
+                "warm_up": 1, "cores": 0.9877, "samples": [21_424_123, 22_005_000],
+            }),
+            json!({"type": "fact", "name": "dtype", "value": "f32"}),
+            json!({"type": "fact", "name": "matmul-max-error", "value": 0.000_25}),
+            json!({"type": "end", "lines": 4}),
+        ];
+        assert_eq!(written("finished", true), expected);
+    }
+
+    #[test]
+    fn a_program_that_dies_leaves_no_end() {
+        let lines = written("died", false);
+        assert!(lines.iter().all(|line| line["type"] != "end"), "{lines:?}");
+    }
+
+    #[test]
+    fn only_quick_is_an_argument() {
+        assert_eq!(quick(&[]), Ok(false));
+        assert_eq!(quick(&["--quick"]), Ok(true));
+        let refused = quick(&["--quick", "--fast"]).expect_err("there is no --fast");
+        assert!(refused.contains("不认识的参数 --fast"), "{refused}");
+    }
+
+    #[test]
+    fn quick_means_few_repetitions() {
+        assert_eq!(Report::open("x", true, None).reps(20), 3);
+        assert_eq!(Report::open("x", false, None).reps(20), 20);
+    }
+
+    #[test]
+    fn results_are_handed_on_one_by_one_and_in_order() {
+        let (mut next, mut seen) = (0, Vec::new());
         let work = || {
             next += 1;
             next
         };
-        let samples = time_then(4, work, |result| settled.push(result));
-        assert_eq!(settled, [1, 2, 3, 4]);
-        assert_eq!(samples.nanoseconds.len(), 4);
+        let timing = time_then(4, work, |result| seen.push(result));
+        assert_eq!(seen, [1, 2, 3, 4]);
+        assert_eq!(timing.samples.len(), 4);
     }
 
     #[test]
-    fn the_clock_includes_the_work_and_excludes_the_settling() {
-        let nap = std::time::Duration::from_millis(20);
-        let samples = time_then(2, || std::thread::sleep(nap), |()| std::thread::sleep(10 * nap));
-        assert!(samples.nanoseconds.iter().all(|&ns| ns >= 20_000_000));
-        assert!(samples.nanoseconds.iter().min() < Some(&200_000_000), "the settling was timed");
+    fn the_clock_includes_the_work_and_excludes_what_comes_after() {
+        let nap = Duration::from_millis(20);
+        let timing = time_then(2, || sleep(nap), |()| sleep(10 * nap));
+        assert!(timing.samples.iter().all(|&sample| sample >= nap));
+        assert!(timing.samples.iter().min() < Some(&(10 * nap)), "what comes after was timed");
+    }
+
+    #[test]
+    fn a_sleeping_process_uses_no_core() {
+        let timing = time(2, || sleep(Duration::from_millis(100)));
+        assert!(timing.cores < 0.5, "{}", timing.cores); // other tests may run beside this one
     }
 }
