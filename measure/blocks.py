@@ -8,7 +8,7 @@ from html import escape
 
 from measure.late import Placed
 from measure.quantity import PageError, Quantity, time_unit
-from measure.record import Measured, Published
+from measure.record import Published
 from measure.view import FactView, RecordView
 
 ELIDED = "…"
@@ -92,7 +92,9 @@ def _in_unit(place: Callable[[object], Placed], show: Callable[[float, int], str
     return placed
 
 
-def output(view: RecordView, cases: Sequence[str], rounds: Sequence[int], lines: str | None, params: dict[str, int | str]) -> Placed:
+def output(
+    view: RecordView, cases: Sequence[str], rounds: Sequence[int], lines: str | None, params: dict[str, int | str]
+) -> Placed:
     """What programs printed, line for line. With `lines`, only lines holding that text; what is left out shows as an ellipsis."""
     record = view.data
     chosen: list[tuple[int | None, str]] = []
@@ -111,7 +113,9 @@ def output(view: RecordView, cases: Sequence[str], rounds: Sequence[int], lines:
     for case in cases:
         view.has(case)
     if not chosen:
-        raise PageError(f"{view.machine} 上没有 {'、'.join(cases)} 的输出（轮次 {list(rounds) or '全部'}，参数 {params or '不限'}）")
+        raise PageError(
+            f"{view.machine} 上没有 {'、'.join(cases)} 的输出（轮次 {list(rounds) or '全部'}，参数 {params or '不限'}）"
+        )
     text: list[str] = []
     for number_, group in _by_round(chosen):
         if number_ is not None and (len(rounds) != 1):
@@ -148,7 +152,9 @@ def versions(views: Sequence[RecordView], names: Sequence[str]) -> Placed:
     """One line of versions and the machine they were measured on."""
     parts = [f"{name} {v.version(name).text()}" for v in views for name in names if name in v.data.versions]
     m = views[0].data.machine
-    kinds = f"{m.cores} 核" + (f"（{m.cores - m.efficiency_cores} 个性能核、{m.efficiency_cores} 个能效核）" if m.efficiency_cores else "")
+    kinds = f"{m.cores} 核" + (
+        f"（{m.cores - m.efficiency_cores} 个性能核、{m.efficiency_cores} 个能效核）" if m.efficiency_cores else ""
+    )
     where = f"{m.cpu}，{kinds}，{m.memory_gib} GiB，{m.system}" if m.memory_gib else f"{m.cpu}，{kinds}，{m.system}"
     text = f"版本：{'、'.join(dict.fromkeys(parts))}。机器：{where}{'，虚拟机' if m.virtual else ''}。"
     return Placed(text, f'<p class="versions">{escape(text)}</p>', block=True)
@@ -193,7 +199,8 @@ def _figure(text: str, caption: str) -> Placed:
 def excerpt(view: RecordView, name: str) -> Placed:
     """Lines of a dependency's source, with crate, version, path and licence."""
     e = view.excerpt(name)
-    caption = f"{e.crate} {e.version}，{e.path} 第 {e.first_line} 行起；{e.licence}；全文件 SHA-256 {e.sha256[:12]}…"
+    where = f"{e.path} 第 {e.first_line} 行起" if "." in e.path else f"{e.path}/ 里每个文件出现的行数"
+    caption = f"{e.crate} {e.version}，{where}；{e.licence}；全文件 SHA-256 {e.sha256[:12]}…"
     return _figure(e.text, caption)
 
 
@@ -206,12 +213,5 @@ def not_tested(reason: str) -> Placed:
 def absent(view: RecordView) -> Placed:
     """The cases this machine has nothing of, and why; nothing where all ran."""
     lines = [f"{case}：{reason}" for case, reason in dict.fromkeys((a.case, a.reason) for a in view.absent())]
-    html = "<p class=\"not-tested\">这台机器上没有：" + "；".join(escape(line) for line in lines) + "。</p>" if lines else ""
+    html = '<p class="not-tested">这台机器上没有：' + "；".join(escape(line) for line in lines) + "。</p>" if lines else ""
     return Placed("；".join(lines), html, block=True)
-
-
-def load_date(record: Measured | Published) -> str:
-    """The date for a list: of the measurement, or 已发表."""
-    return "已发表" if isinstance(record, Published) else record.started[:10]
-
-

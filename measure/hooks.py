@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.resources import files as package_files
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any, Literal
 
@@ -238,9 +238,9 @@ def _generated(config: MkDocsConfig, b: Build) -> Iterator[File]:
         yield File.generated(config, f"records/{machine}/{name}.json", abs_src_path=str(path))
     listing, b.prepared["records/index.md"] = record_pages.index([(b.records[key], b.changed.get(key, ())) for key in sorted(b.records)])
     yield File.generated(config, "records/index.md", content=listing)
-    script = package_files("artoo_mermaid").joinpath("mermaid.min.js")
-    found = Path(str(script)) if script.is_file() else next(Path(str(package_files("artoo_mermaid"))).rglob("mermaid.min.js"))
-    yield File.generated(config, MERMAID, abs_src_path=str(found))
+    # Importing the package would ask for its dependency, which is left out: only the file is wanted.
+    found = next(file for file in distribution("artoo-mermaid").files or () if file.name == "mermaid.min.js")
+    yield File.generated(config, MERMAID, abs_src_path=str(found.locate()))
 
 
 def _pages_of(b: Build, name: str, machine: str) -> list[tuple[str, str]]:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from html import escape
 from importlib.metadata import version
 
-from measure.machine import cache_dir
 from measure.late import Placed
+from measure.machine import cache_dir
 from measure.quantity import PageError, Quantity, time_unit
 
 FONT = "system-ui, 'PingFang SC', 'Microsoft YaHei', 'Noto Sans CJK SC', sans-serif"
@@ -22,7 +22,9 @@ def bars(title: str, rows: Sequence[tuple[str, Quantity] | None]) -> Placed:
     if not kept or any(q.unit != "s" for _, q in kept):
         raise PageError("bars() 要 [[名字, 时间], …]，至少一行")
     unit = time_unit(max(q.value for _, q in kept))
-    data = [{"name": name, "value": float(unit.show(q.value, 6)), "label": f"{unit.show(q.value, q.significant)}"} for name, q in kept]
+    data = [
+        {"name": name, "value": float(unit.show(q.value, 6)), "label": f"{unit.show(q.value, q.significant)}"} for name, q in kept
+    ]
     heading = f"{title}（{unit.name}）"
     y = {"field": "name", "type": "nominal", "sort": None, "title": None}
     x = {"field": "value", "type": "quantitative", "title": heading, "axis": {"grid": True, "tickCount": 5}}
@@ -35,7 +37,10 @@ def bars(title: str, rows: Sequence[tuple[str, Quantity] | None]) -> Placed:
         "encoding": {"y": y, "x": x},
         "layer": [
             {"mark": {"type": "bar", "color": "currentColor", "opacity": 0.35, "height": 15}},
-            {"mark": {"type": "text", "align": "left", "dx": 5, "color": "currentColor"}, "encoding": {"text": {"field": "label"}}},
+            {
+                "mark": {"type": "text", "align": "left", "dx": 5, "color": "currentColor"},
+                "encoding": {"text": {"field": "label"}},
+            },
         ],
         "config": {
             "font": FONT,

@@ -64,7 +64,7 @@ class Quantity:
 
     def digits(self, n: int) -> Quantity:
         """The same, printed with n significant digits."""
-        if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST_DIGITS:
+        if n not in range(1, MOST_DIGITS + 1):
             raise PageError(f"{self.formula} 能写 1 到 {MOST_DIGITS} 位有效数字，不能写 {n!r} 位")
         return replace(self, significant=n)
 
@@ -83,7 +83,9 @@ class Quantity:
                 raise PageError(f"{self.formula} 只能乘除正数，这里是 {other}")
             factor = float(other) ** power
             sign = "*" if power == 1 else "/"
-            return replace(self, value=self.value * factor, constant=self.constant * factor, formula=f"{self.formula} {sign} {other}")
+            return replace(
+                self, value=self.value * factor, constant=self.constant * factor, formula=f"{self.formula} {sign} {other}"
+            )
         if not isinstance(other, Quantity):
             raise PageError(f"{self.formula} 不能和 {type(other).__name__} 相乘除")
         if power == 1 and "1" not in (self.unit, other.unit):
@@ -108,9 +110,13 @@ def check_comparable(a: Quantity, b: Quantity, across: tuple[str, ...] = ()) -> 
     for axis, name in AXES.items():
         one, two = getattr(a.basis, axis), getattr(b.basis, axis)
         if one is not None and two is not None and one != two and axis not in across:
-            raise PageError(f'{a.formula} 和 {b.formula} 的{name}不同（{one}、{two}）。确实要比，就写 ratio(a, b, across="{axis}")')
+            raise PageError(
+                f'{a.formula} 和 {b.formula} 的{name}不同（{one}、{two}）。确实要比，就写 ratio(a, b, across="{axis}")'
+            )
     merged = {axis: getattr(a.basis, axis) if getattr(a.basis, axis) == getattr(b.basis, axis) else None for axis in AXES}
-    same_experiment = a.basis.experiment if a.basis.experiment == b.basis.experiment else f"{a.basis.experiment}+{b.basis.experiment}"
+    same_experiment = (
+        a.basis.experiment if a.basis.experiment == b.basis.experiment else f"{a.basis.experiment}+{b.basis.experiment}"
+    )
     return Basis(a.basis.machine, same_experiment, **merged)
 
 
@@ -163,7 +169,7 @@ def constant(text: str) -> Quantity:
     if unit and unit not in TIME_UNITS:
         raise PageError(f'q("{text}")：不认识的单位 {unit}。能用 {"、".join(TIME_UNITS)}')
     if not value.is_finite() or value <= 0:
-        raise PageError(f'q("{text}")：{number} 不是正数，时间和比值都是正的')
+        raise PageError(f"和 {text} 比较没有意义：时间和比值都是正数")
     size = float(value * TIME_UNITS.get(unit, Decimal(1)))
     return Quantity(size, "s" if unit else "1", text, factors={}, constant=size)
 

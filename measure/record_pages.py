@@ -14,7 +14,9 @@ from measure.view import RecordView, SeriesView
 Row = Sequence[str]
 
 
-def page(record: Measured | Published, question: str, changed: Sequence[str], pages: Sequence[tuple[str, str]]) -> tuple[str, list[Placed]]:
+def page(
+    record: Measured | Published, question: str, changed: Sequence[str], pages: Sequence[tuple[str, str]]
+) -> tuple[str, list[Placed]]:
     """Markdown with tokens, and what they stand for. `pages` are (title, URL) of the pages that show this record."""
     values: list[Placed] = []
 
@@ -36,7 +38,11 @@ def page(record: Measured | Published, question: str, changed: Sequence[str], pa
         parts += ["## 没有的 { #absent }", put(_table(["实现", "原因"], rows))]
     parts += ["## 原始输出 { #output }", put(_outputs(record))]
     if isinstance(record, Measured):
-        parts += ["## 输入 { #inputs }", "下面任何一样改了，这份记录就算过期。", put(_table(["输入", "SHA-256"], sorted(record.inputs.items())))]
+        parts += [
+            "## 输入 { #inputs }",
+            "下面任何一样改了，这份记录就算过期。",
+            put(_table(["输入", "SHA-256"], sorted(record.inputs.items()))),
+        ]
     return "\n\n".join(parts) + "\n", values
 
 
@@ -48,7 +54,11 @@ def index(records: Iterable[tuple[Measured | Published, Sequence[str]]]) -> tupl
         state = "已发表" if isinstance(record, Published) else f"过期：{escape('、'.join(changed))} 改过" if changed else "最新"
         date = "—" if isinstance(record, Published) else record.started[:10]
         rows.append(f"<tr><td>{link}</td><td>{record.machine.label}</td><td>{date}</td><td>{state}</td></tr>")
-    html = "<table><thead><tr><th>实验</th><th>机器</th><th>日期</th><th>状态</th></tr></thead><tbody>" + "".join(rows) + "</tbody></table>"
+    html = (
+        "<table><thead><tr><th>实验</th><th>机器</th><th>日期</th><th>状态</th></tr></thead><tbody>"
+        + "".join(rows)
+        + "</tbody></table>"
+    )
     return f"# 全部记录\n\n书里每个测出来的数字，都来自下面的一份记录。\n\n{token(0)}\n", [Placed("", html, block=True)]
 
 
@@ -91,7 +101,7 @@ def _series(record: Measured | Published) -> str:
 
 def _statistic(view: SeriesView, name: Statistic) -> str:
     value = view.statistic(name)
-    return "—" if value is None else format_time(value, 4)
+    return "—" if value is None else value.digits(4).text()
 
 
 def _runs(record: Measured) -> str:
@@ -100,7 +110,16 @@ def _runs(record: Measured) -> str:
         env = " ".join(f"{k}={v}" for k, v in sorted(r.env.items()) if k not in COMMON)
         load = " → ".join("—" if c.load is None else f"{c.load:.2f}" for c in (r.before, r.after))
         busy = f"{r.before.busy:.0%} → {r.after.busy:.0%}"
-        rows.append([str(r.round), r.case + _settings(r.params), " ".join(filter(None, [env, *r.command])), load, busy, f"{r.cpu / r.wall:.2f}"])
+        rows.append(
+            [
+                str(r.round),
+                r.case + _settings(r.params),
+                " ".join(filter(None, [env, *r.command])),
+                load,
+                busy,
+                f"{r.cpu / r.wall:.2f}",
+            ]
+        )
     return _table(["轮", "实现", "命令", "1 分钟负载", "全机占用", "CPU / 墙钟"], rows)
 
 
@@ -152,7 +171,9 @@ def _outputs(record: Measured | Published) -> str:
         items = [(_output_title(r.case, r.params, r.round), r.stdout) for r in record.runs]
     else:
         items = [(_output_title(o.case, o.params, o.round), o.text) for o in record.outputs]
-    return "".join(f"<details><summary>{escape(t)}</summary><pre><code>{escape(text)}</code></pre></details>" for t, text in items)
+    return "".join(
+        f"<details><summary>{escape(t)}</summary><pre><code>{escape(text)}</code></pre></details>" for t, text in items
+    )
 
 
 def _output_title(case: str, params: dict[str, Param], round_: int | None) -> str:

@@ -269,7 +269,7 @@ def _pinned(package: str, root: Path) -> str:
     """The version of a package in the lock."""
     pin = _requirements(root).get(normal(package))
     if pin is None:
-        raise InputError(f"{PYTHON_LOCK}：没有锁定 {package}。把它加进 requirements/live.in 再生成一次")
+        raise InputError(f"{PYTHON_LOCK}：没有锁定 {package}。把它加进 pyproject.toml 的 live，再运行 scripts/lock")
     return pin[0].split("==")[1].split(";")[0].strip()
 
 

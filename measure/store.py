@@ -150,7 +150,10 @@ def dumps(record: Measured | Published) -> str:
     """A record as text: sorted keys, one sample list a line, floats in the shortest form that reads back equal."""
     text = json.dumps(record.model_dump(mode="json"), ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False)
     # A line break is never inside a string, so what starts with "[" and one, and holds no quote or bracket, is a list of numbers.
-    return re.sub(r'\[\n[^"\[\]{}]+\]', lambda found: re.sub(r"\n *", " ", found[0]).replace("[ ", "[").replace(" ]", "]"), text) + "\n"
+    return (
+        re.sub(r'\[\n[^"\[\]{}]+\]', lambda found: re.sub(r"\n *", " ", found[0]).replace("[ ", "[").replace(" ]", "]"), text)
+        + "\n"
+    )
 
 
 def write(path: Path, record: Measured | Published) -> None:

@@ -107,7 +107,15 @@ class SeriesView:
         used = [p.series.cores for p in self._points if p.series.cores is not None]
         if not used:
             raise PageError(f"{self.id} 没有记录用了几个核")
-        return Quantity(median(used), "1", f"cores({self._where()})", basis=self._basis(), significant=2, note=self._note("cores"), anchor=self.anchor)
+        return Quantity(
+            median(used),
+            "1",
+            f"cores({self._where()})",
+            basis=self._basis(),
+            significant=2,
+            note=self._note("cores"),
+            anchor=self.anchor,
+        )
 
     @property
     def anchor(self) -> str:
@@ -119,10 +127,10 @@ class SeriesView:
         """The rounds there are, in order."""
         return tuple(sorted({p.round for p in self._points if p.round is not None}))
 
-    def statistic(self, name: Statistic) -> float | None:
+    def statistic(self, name: Statistic) -> Quantity | None:
         """A statistic for a table of everything: None where it does not exist."""
         try:
-            return self._statistic(name).value
+            return self._statistic(name)
         except PageError:
             return None
 
@@ -190,10 +198,18 @@ class SeriesView:
     def _basis(self) -> Basis:
         p = self._points[0]
         settings = {name: self._record.settings(name, p.case) for name in ("dtype", "device")}
-        return Basis(self._record.machine, self._record.experiment, settings["dtype"], settings["device"], p.series.phase, p.series.scope)
+        return Basis(
+            self._record.machine, self._record.experiment, settings["dtype"], settings["device"], p.series.phase, p.series.scope
+        )
 
     def _note(self, statistic: str) -> str:
-        names = {"min": "最小值", "median": "中位数", "p90": "第 90 百分位", "typical": "各次运行中位数的中位数", "cores": "CPU 时间 / 墙钟时间"}
+        names = {
+            "min": "最小值",
+            "median": "中位数",
+            "p90": "第 90 百分位",
+            "typical": "各次运行中位数的中位数",
+            "cores": "CPU 时间 / 墙钟时间",
+        }
         rounds = f"{len(self._points)} 轮" if len(self._points) > 1 else "一轮"
         count = f"，{rounds}共 {self.n} 次" if self.n else ""
         return f"{names[statistic]}{count}；{self._record.machine}；{self._record.load_note()}"
@@ -211,9 +227,11 @@ class RecordView:
         self._record = record
         self._peers = peers
         self._points = tuple(_points(record))
-        self._cases = {p.case for r in (record, *peers) for p in _points(r)} | {a.case for r in (record, *peers) for a in r.absent}
+        self._cases = {p.case for r in (record, *peers) for p in _points(r)} | {
+            a.case for r in (record, *peers) for a in r.absent
+        }
         self._metrics = {p.series.metric for r in (record, *peers) for p in _points(r)}
-        settings = [p.params for r in (record, *peers) for p in (*_points(r), *r.absent)]
+        settings = [p.params for r in (record, *peers) for p in _points(r)] + [a.params for r in (record, *peers) for a in r.absent]
         self._params = {item for params in settings for item in params.items()}
 
     @property
@@ -246,7 +264,9 @@ class RecordView:
         self._known(case, metric, params)
         return any(self._matches(p, case, metric, params) for p in self._points)
 
-    def series(self, case: str, metric: str, *, phase: str | None = None, scope: str | None = None, **params: Param) -> SeriesView:
+    def series(
+        self, case: str, metric: str, *, phase: str | None = None, scope: str | None = None, **params: Param
+    ) -> SeriesView:
         """The one series with these names. Raises `PageError` for none, or more than one."""
         self._known(case, metric, params)
         found = [
@@ -254,7 +274,9 @@ class RecordView:
             for p in self._points
             if self._matches(p, case, metric, params) and phase in (None, p.series.phase) and scope in (None, p.series.scope)
         ]
-        asked = _settings({"metric": metric, **({"phase": phase} if phase else {}), **({"scope": scope} if scope else {}), **params})
+        asked = _settings(
+            {"metric": metric, **({"phase": phase} if phase else {}), **({"scope": scope} if scope else {}), **params}
+        )
         if not found:
             here = [p for p in self._points if p.case == case]
             if not here:
@@ -277,7 +299,11 @@ class RecordView:
     def fact(self, name: str, case: str | None = None, **params: Param) -> FactView:
         """The one fact of this name; the runs of a case must agree on it. Raises `PageError`."""
         self._known(case, None, params)
-        found = {f.model_dump_json(): f for c, p, f in self._facts() if f.name == name and case in (None, c) and all(p.get(k, v) == v for k, v in params.items())}
+        found = {
+            f.model_dump_json(): f
+            for c, p, f in self._facts()
+            if f.name == name and case in (None, c) and all(p.get(k, v) == v for k, v in params.items())
+        }
         where = f"{case or '*'}/{name}"
         if not found:
             known = _list(f.name for c, _, f in self._facts() if case in (None, c))
@@ -305,7 +331,9 @@ class RecordView:
         if size is None:
             raise PageError(f"{package} 的大小没有发表")
         basis = Basis(self.machine, self.experiment)
-        return Quantity(float(size), "byte", f"binary({package})", basis=basis, note=f"release 构建；{self.machine}", anchor="builds")
+        return Quantity(
+            float(size), "byte", f"binary({package})", basis=basis, note=f"release 构建；{self.machine}", anchor="builds"
+        )
 
     def excerpt(self, name: str) -> Excerpt:
         """Lines of a crate's source, from this record or, for the same version of the crate's family, from another machine's."""
@@ -347,7 +375,9 @@ class RecordView:
             raise PageError(f"{self.experiment} 没有叫 {metric} 的指标；有 {_list(self._metrics)}")
         for name, value in params.items():
             if (name, value) not in self._params:
-                raise PageError(f"{self.experiment} 没有 {name}={value} 这个设置；有 {_list(f'{k}={v}' for k, v in self._params)}")
+                raise PageError(
+                    f"{self.experiment} 没有 {name}={value} 这个设置；有 {_list(f'{k}={v}' for k, v in self._params)}"
+                )
 
     @staticmethod
     def _matches(p: Point, case: str, metric: str | None, params: dict[str, Param]) -> bool:

@@ -91,7 +91,7 @@ fn train_step(report: &mut Report) -> Result<(), String> {
     device.seed(0);
     let images = random([BATCH, INPUTS], 3, &device);
     let labels: Vec<usize> = (0..BATCH).map(|i| i * 7 % CLASSES).collect();
-    let classes = labels.iter().map(|&label| label as i64).collect::<Vec<i64>>();
+    let classes = labels.iter().map(|&label| i64::try_from(label).expect("ten classes")).collect::<Vec<_>>();
     let classes = Tensor::<1, Int>::from_data(TensorData::new(classes, [BATCH]), &device);
     let cross_entropy = CrossEntropyLossConfig::new().init(&device);
     let loss_of = |model: &Mlp| cross_entropy.forward(model.forward(images.clone()), classes.clone());
@@ -166,7 +166,7 @@ fn burn_version() -> Result<&'static str, String> {
     Ok(version)
 }
 
-/// Numbers in [0, 1) that are the same in every build: SplitMix64 of Steele, Lea and Flood (2014).
+/// Numbers in [0, 1) that are the same in every build: `SplitMix64` of Steele, Lea and Flood (2014).
 #[allow(clippy::cast_possible_truncation)] // 24 bits are exactly an f32
 fn random(shape: [usize; 2], seed: u64, device: &Device) -> Tensor<2> {
     let mut state = seed;
