@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -52,7 +53,10 @@ def fact(f: FactView, links: Links) -> Placed:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object] | None], place: Callable[[object], Placed]) -> Placed:
-    """A table whose columns of times have one unit each, named in the header. Rows that are None are left out."""
+    """A table whose columns of times have one unit each, named in the header. Rows that are None are left out.
+
+    The unit suits the geometric middle of a column, so that neither end grows long.
+    """
     kept = [list(row) for row in rows if row is not None]
     for row in kept:
         if len(row) != len(header):
@@ -62,7 +66,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object] | None], place:
     for index, head in enumerate(header):
         cells = [row[index] for row in kept]
         times = [c for c in cells if isinstance(c, Quantity) and c.unit == "s"]
-        unit = time_unit(min(q.value for q in times)) if times else None
+        unit = time_unit(math.sqrt(min(q.value for q in times) * max(q.value for q in times))) if times else None
         if unit is not None:
             heads[index] = f"{head}（{unit.name}）"
         columns.append([_cell(c, place if unit is None else _in_unit(place, unit.show)) for c in cells])

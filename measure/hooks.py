@@ -45,6 +45,7 @@ class Build:
     site: Path
     mode: Mode
     serving: bool
+    strict: bool
     reference: str
     store: Store = field(default_factory=Store)
     experiments: dict[str, Experiment] = field(default_factory=dict)
@@ -89,8 +90,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     mode = os.environ.get("MEASURE") or settings.get("mode") or ("cached" if serving else "auto")
     if mode not in MODES:
         raise Abort(f"MEASURE={mode}：只能是 {'、'.join(MODES)}")
-    site = Path(config.site_dir if current is None else current.site)
-    current = Build(root, site, mode, serving, settings.get("reference", ""))
+    site = Path(config.site_dir)
+    current = Build(root, site, mode, serving, bool(config.strict), settings.get("reference", ""))
     store = settings.get("records")
     if store:
         current.store = Store(root / store)
@@ -184,11 +185,7 @@ def _load(b: Build, wanted: list[str]) -> None:
 def _stale(b: Build, name: str, changed: tuple[str, ...]) -> None:
     page, line = next((p, n) for p, used in b.needs.items() for experiment, n in used if experiment == name)
     what = f"{name} 在参考机器 {b.reference} 上的记录已过期：{'、'.join(changed)} 改过。运行 measure run {name}"
-    b.mistakes.append(Mistake(f"docs/{page}", line, what)) if _strict() else print(f"注意：{what}", file=sys.stderr)
-
-
-def _strict() -> bool:
-    return "--strict" in sys.argv or "-s" in sys.argv
+    b.mistakes.append(Mistake(f"docs/{page}", line, what)) if b.strict else print(f"注意：{what}", file=sys.stderr)
 
 
 def _assign_machines(b: Build, here: str | None) -> None:
@@ -264,15 +261,24 @@ def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files:
     original = b.original.get(source, source)
     machine = b.machine_of.get(source, b.reference)
     _, first_line = _body(page.file.content_string)
-    prefix = "render_macros"
-    if prefix in page.meta:
-        b.mistakes.append(Mistake(f"docs/{original}", 1, "front matter 里不能有 render_macros：每一页都由宏生成"))
-    b.environment.page = Page(f"docs/{original}", first_line, _records(b, source, machine), _links(b, page), b.mistakes)
+    for key, reason in NOT_IN_FRONT_MATTER.items():
+        if page.meta.pop(key, None) is not None:
+            b.mistakes.append(Mistake(f"docs/{original}", 1, f"front matter 里不能有 {key}：{reason}"))
+    b.environment.page = Page(f"docs/{original}", machine, first_line, _records(b, source, machine), _links(b, page), b.mistakes)
     b.pages[source] = b.environment.page
     if source in b.prepared:
         b.environment.page.values = b.prepared[source]
         page.meta["render_macros"] = False  # generated text: nothing in it is a template
+    if source in b.original:
+        page.meta["search"] = {"exclude": True}
     return markdown
+
+
+NOT_IN_FRONT_MATTER = {
+    "title": "标题来自页面的一级标题",
+    "render_macros": "每一页都由宏生成",
+    "ignore_macros": "每一页都由宏生成",
+}
 
 
 def _records(b: Build, source: str, machine: str) -> dict[str, Record]:
@@ -280,7 +286,7 @@ def _records(b: Build, source: str, machine: str) -> dict[str, Record]:
     for name, _ in b.needs.get(source, ()):
         record = b.records.get((machine, name))
         if record is None:
-            found[name] = Record(None, f"{name} 在 {machine} 上没有能用的记录")
+            found[name] = Record(None)
         else:
             peers = tuple(r for (m, n), r in sorted(b.records.items()) if n == name and m != machine)
             found[name] = Record(RecordView(record, peers))
@@ -301,9 +307,8 @@ def on_page_content(html: str, page: SitePage, config: MkDocsConfig, files: File
     values = b.pages[source].values
     here = b.pages[source]
 
-    def misplaced(block: late.Placed) -> None:
-        what = "块（表格、输出、图……）要自成一段，前后空行，不能放在一行文字、标题或表格格子里"
-        b.mistakes.append(Mistake(here.file, block.line + here.first_line - 1, what))
+    def misplaced(value: late.Placed, reason: str) -> None:
+        b.mistakes.append(Mistake(here.file, value.line + here.first_line - 1, reason))
 
     html = late.resolve(html, values, misplaced)
     if page._title_from_render:
@@ -374,6 +379,13 @@ def _listing(mistakes: list[Mistake]) -> str:
     unique = sorted(set(mistakes))
     lines = "\n".join(f"  {m}" for m in unique)
     return f"有 {len(unique)} 处要改，网站没有更新：\n{lines}"
+
+
+def on_template_context(context: Any, template_name: str, config: MkDocsConfig) -> Any:
+    """Search engines are told of each page once."""
+    if template_name == "sitemap.xml":
+        context["pages"] = [file for file in context["pages"] if file.src_uri not in build().original]
+    return context
 
 
 @event_priority(-100)

@@ -13,11 +13,16 @@ from dataclasses import dataclass
 from html import escape
 
 OPEN, CLOSE, ZERO = "\ue000", "\ue001", 0xE010
-TOKEN = re.compile(f"{OPEN}([{chr(ZERO)}-{chr(ZERO + 9)}]+){CLOSE}")
+DIGITS = f"[{chr(ZERO)}-{chr(ZERO + 9)}]+"
+TOKEN = re.compile(f"{OPEN}({DIGITS}){CLOSE}")
 PRIVATE = re.compile("[\ue000-\uf8ff]")
-PIECE = re.compile(rf"(?P<comment><!--.*?-->)|<(?P<end>/?)(?P<tag>[a-zA-Z][\w-]*)(?:[^>\"']|\"[^\"]*\"|'[^']*')*>|{TOKEN.pattern}", re.DOTALL)
+MERMAID_NAMES = str.maketrans({"#": "#35;", '"': "#quot;", "&": "#amp;", "<": "#lt;", ">": "#gt;", "`": "#96;", "\n": "&lt;br/&gt;"})
+PIECE = re.compile(
+    rf"<p>\s*{OPEN}(?P<lone>{DIGITS}){CLOSE}\s*</p>|(?P<comment><!--.*?-->)"
+    rf"|<(?P<end>/?)(?P<tag>[a-zA-Z][\w-]*)(?:[^>\"']|\"[^\"]*\"|'[^']*')*>|{OPEN}(?P<value>{DIGITS}){CLOSE}",
+    re.DOTALL,
+)
 PLAIN_TAGS = frozenset({"pre", "code", "a", "h1", "h2", "h3", "h4", "h5", "h6", "title", "script", "style", "svg", "button"})
-LONE_BLOCK = re.compile(rf"<p>\s*({TOKEN.pattern})\s*</p>")
 
 
 @dataclass(frozen=True)
@@ -44,14 +49,13 @@ def without_tokens(text: str) -> str:
 
 def as_text(text: str, values: list[Placed], quote: Callable[[str], str] = escape) -> str:
     """Tokens replaced by plain text, escaped by `quote`."""
-    return TOKEN.sub(lambda m: quote(values[_index(m[1])].text), text)
+    return TOKEN.sub(lambda m: quote(_value(m[1], values).text), text)
 
 
-def resolve(html: str, values: list[Placed], misplaced: Callable[[Placed], None]) -> str:
-    """The page's HTML with every token replaced. Calls `misplaced` for a block that stands where no block can."""
+def resolve(html: str, values: list[Placed], misplaced: Callable[[Placed, str], None]) -> str:
+    """The page's HTML with every token replaced. Calls `misplaced`, with the reason, for a value that cannot stand where it does."""
     if OPEN not in html:
         return html
-    html = LONE_BLOCK.sub(lambda m: values[_index(m[2])].html if values[_index(m[2])].block else m[0], html)
     out: list[str] = []
     plain: list[str] = []
     mermaid = False
@@ -60,8 +64,11 @@ def resolve(html: str, values: list[Placed], misplaced: Callable[[Placed], None]
         out.append(html[position : m.start()])
         position = m.end()
         tag = m["tag"]
-        if m["comment"]:
-            out.append(m[0])
+        if m["lone"]:
+            value = _value(m["lone"], values)
+            out.append(value.html if value.block else f"<p>{escape(value.text) if plain else value.html}</p>")
+        elif m["comment"]:
+            out.append(as_text(m[0], values))
         elif tag:
             tag = tag.lower()
             if tag in PLAIN_TAGS:
@@ -75,9 +82,11 @@ def resolve(html: str, values: list[Placed], misplaced: Callable[[Placed], None]
                     mermaid = mermaid and "pre" in plain
             out.append(as_text(m[0], values))
         else:
-            value = values[_index(m[4])]
+            value = _value(m["value"], values)
             if value.block:
-                misplaced(value)
+                misplaced(value, MISPLACED_BLOCK)
+            elif mermaid and not _quoted(html, m.start()):
+                misplaced(value, UNQUOTED_LABEL)
             elif mermaid:
                 out.append(mermaid_label(value.text))
             else:
@@ -86,13 +95,28 @@ def resolve(html: str, values: list[Placed], misplaced: Callable[[Placed], None]
     return "".join(out)
 
 
+MISPLACED_BLOCK = "块（表格、输出、图……）要自成一段，前后空行，不能放在一行文字、标题或表格格子里"
+UNQUOTED_LABEL = '图里的值要写在双引号里，像 A["[= x =]"]，不然括号和竖线会弄坏整张图'
+
+
+def _quoted(html: str, position: int) -> bool:
+    """Whether this place of a diagram lies inside double quotes."""
+    line = html[html.rfind("\n", 0, position) + 1 : position]
+    return (line.count('"') + line.count("&quot;")) % 2 == 1
+
+
 def mermaid_label(text: str) -> str:
-    """Text inside a quoted Mermaid label: the characters its parser and the HTML parser would take for their own are named."""
-    return escape(text.replace("#", "#35;").replace('"', "#quot;").replace("\n", "<br/>"), quote=False)
+    """Text inside a quoted Mermaid label: the characters its parser and the browser would take for their own are named."""
+    return text.translate(MERMAID_NAMES)
 
 
-def _index(digits: str) -> int:
-    return int("".join(str(ord(c) - ZERO) for c in digits))
+def _value(digits: str, values: list[Placed]) -> Placed:
+    """What a token stands for; a replacement character where someone wrote the private characters himself."""
+    index = int("".join(str(ord(c) - ZERO) for c in digits))
+    return values[index] if index < len(values) else UNKNOWN
+
+
+UNKNOWN = Placed("\ufffd", "\ufffd")
 
 
 def slugify(text: str, separator: str) -> str:

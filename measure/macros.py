@@ -15,6 +15,7 @@ from html import escape
 from typing import Any
 
 from jinja2 import TemplateSyntaxError, nodes, pass_context
+from jinja2.compiler import CodeGenerator, Frame
 from jinja2.ext import Extension
 from jinja2.parser import Parser
 from jinja2.runtime import Context, Undefined
@@ -37,6 +38,11 @@ DELIMITERS = {
 }
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 OPERATORS = {"gt": ">", "lt": "<", "gteq": ">=", "lteq": "<=", "eq": "==", "ne": "!="}
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    **{name: getattr(operator, short) for name, short in zip(OPERATORS, ("gt", "lt", "ge", "le", "eq", "ne"), strict=True)},
+    "in": lambda a, b: a in b,
+    "notin": lambda a, b: a not in b,
+}
 PUBLIC: dict[type, frozenset[str]] = {
     Quantity: frozenset({"digits", "text"}),
     SeriesView: frozenset({"min", "median", "p90", "typical", "cores", "round", "n", "case"}),
@@ -90,6 +96,7 @@ class Record:
 
     view: RecordView | None
     problem: str = ""
+    """Why there is none; empty where that has been noted already."""
 
 
 @dataclass
@@ -98,6 +105,8 @@ class Page:
 
     file: str
     """Path for messages, from the project's root."""
+    machine: str
+    """The machine it is rendered for."""
     first_line: int
     """Line of the file on which the Markdown after the front matter begins."""
     records: Mapping[str, Record]
@@ -113,7 +122,7 @@ class Page:
 
     def placed(self, value: Placed) -> str:
         """The token that stands for `value` until the page is HTML."""
-        self.values.append(replace(value, line=current_line()) if value.block else value)
+        self.values.append(replace(value, line=current_line()))
         return late.token(len(self.values) - 1)
 
     def place(self, value: object) -> Placed:
@@ -128,13 +137,17 @@ class Page:
             raise PageError("这是一组数据，不是一个数。取它的 .min、.median、.typical……")
         if isinstance(value, Verdict):
             raise PageError("判断不能印出来。写成 [% claim … %]…[% endclaim %]")
+        if isinstance(value, str):
+            raise PageError("[= =] 不印文字。文字直接写在正文里，数字只能来自记录")
         raise PageError(f"[= {value!r} =] 不是测出来的。数字只能来自记录；常数直接写在代码里")
 
     def vocabulary(self) -> dict[str, Callable[..., object]]:
         """Every name a page can use."""
 
-        def record(name: str) -> RecordView:
+        def record(name: str) -> RecordView | Broken:
             found = self.records.get(name, Record(None, f"没有叫 {name} 的实验"))
+            if found.view is None and not found.problem:
+                return BROKEN
             if found.view is None:
                 raise PageError(found.problem)
             return found.view
@@ -215,13 +228,13 @@ class ClaimTag(Extension):
                 noise = parser.parse_statements(("name:endclaim",), drop_needle=True)
             break
         arms: list[nodes.Node] = []
-        chosen = nodes.Name("_arm", "load")
+        chosen = parser.free_identifier()  # a name that no page can say
         everything = [*bodies, *([] if noise is None else [noise])]
         for index, body in enumerate(everything):
             test = nodes.Compare(chosen, [nodes.Operand("eq", nodes.Const(index))])
             arms.append(nodes.If(test, body, [], []).set_lineno(tag.lineno))
         call = self.call_method("_choose", [nodes.List(conditions), nodes.Const(noise is not None), nodes.Const(tag.lineno)])
-        choice = nodes.Assign(nodes.Name("_arm", "store"), call).set_lineno(tag.lineno)
+        choice = nodes.Assign(chosen, call).set_lineno(tag.lineno)
         opened = self.call_method("_opened", [chosen])
         wrapped = nodes.CallBlock(opened, [], [], arms).set_lineno(tag.lineno)
         return nodes.Scope([choice, wrapped]).set_lineno(tag.lineno)
@@ -290,7 +303,7 @@ class ClaimTag(Extension):
             self._evidence = next(v for v in verdicts if v.state == "noise")
             return len(conditions)
         found = "；".join(v.evidence for v in verdicts)
-        page.wrong(line, f"claim 里没有一句话合这台机器的数据：{found}。加一个 elif 或 noise，写数据说的话")
+        page.wrong(line, f"claim 里没有一句话合 {page.machine} 的数据：{found}。加一个 elif 或 noise，写数据说的话")
         return -1
 
     def _opened(self, arm: int, caller: Callable[[], str]) -> str:
@@ -311,16 +324,53 @@ class ClaimTag(Extension):
         return f"{opened}{caller().strip()}{self._page.placed(Placed('', '</span>'))}"
 
 
+class Code(CodeGenerator):
+    """Comparisons outside claims pass through the environment, because quantities give verdicts and not truth values."""
+
+    def visit_Compare(self, node: nodes.Compare, frame: Frame) -> None:  # noqa: N802 - Jinja's name
+        """Write a call of `PageEnvironment.compare`."""
+        self.write("environment.compare((")
+        for term in (node.expr, *(op.expr for op in node.ops)):
+            self.visit(term, frame)
+            self.write(", ")
+        self.write(f"), {tuple(op.op for op in node.ops)!r})")
+
+
+class Refused(dict[str, Callable[..., Broken]]):
+    """Filters, or tests: whichever a page asks for is noted as a mistake."""
+
+    def __init__(self, environment: PageEnvironment, sign: str) -> None:
+        super().__init__()
+        self._environment = environment
+        self._sign = sign
+
+    def get(self, name: str, default: object = None) -> Any:
+        """Never `default`: every name stands for the refusal."""
+        return self[name]
+
+    def __missing__(self, name: str) -> Callable[..., Broken]:
+        @pass_context  # with a context Jinja cannot call it while compiling, where there is no line to name
+        def refuse(*_: object) -> Broken:
+            return self._environment.page.wrong(current_line(), f"页面里不能用 {self._sign} {name}；能用的只有 {NAMES}")
+
+        return refuse
+
+
+NAMES = "record 等宏、四则运算、比较、if 和 claim"
+
+
 class PageEnvironment(SandboxedEnvironment):
     """Jinja's sandbox without a loader, filters or tests; objects show only what `PUBLIC` names."""
+
+    code_generator_class = Code
 
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
     intercepted_unops = frozenset({"+", "-"})
 
     def __init__(self) -> None:
         super().__init__(extensions=[ClaimTag], undefined=self._undefined_class(), finalize=self._print, **DELIMITERS)
-        self.filters.clear()
-        self.tests.clear()
+        self.filters = Refused(self, "|")
+        self.tests = Refused(self, "is")
         self.globals.clear()
         self.page: Page
 
@@ -359,8 +409,6 @@ class PageEnvironment(SandboxedEnvironment):
 
     @pass_context  # with a context Jinja cannot call it while compiling, where there is no line to name
     def _print(self, _: Context, value: object) -> str:
-        if isinstance(value, str) and late.TOKEN.search(value):
-            return value
         if isinstance(value, Broken):
             return ""
         try:
@@ -396,6 +444,20 @@ class PageEnvironment(SandboxedEnvironment):
             return BROKEN
         environment = __self
         return environment._try(lambda: super(PageEnvironment, environment).call(__context, __obj, *args, **kwargs))
+
+    def compare(self, terms: tuple[Any, ...], operators: tuple[str, ...]) -> Any:
+        """A comparison outside a claim: of plain values only, such as the number of rounds."""
+        if any(isinstance(t, Broken) for t in terms):
+            return BROKEN
+        if any(isinstance(t, (*PUBLIC, Verdict)) for t in terms):
+            return self.page.wrong(current_line(), "测出来的量只能在 [% claim … %] 里比较：结果有三种（成立、不成立、噪声），不能当真假用")
+        return self._try(lambda: all(COMPARISONS[op](terms[i], terms[i + 1]) for i, op in enumerate(operators)))
+
+    def get_template(self, *_: object, **__: object) -> Any:
+        """For `include`, `import` and `extends`: there is nothing to load."""
+        raise PageError("页面不能读别的文件。代码用 --8<-- 从仓库里剪，数字来自 record")
+
+    select_template = get_template
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Arithmetic, which for quantities is ratios and constant factors only."""

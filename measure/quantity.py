@@ -66,7 +66,7 @@ class Quantity:
         """The same, printed with n significant digits."""
         if n not in range(1, MOST_DIGITS + 1):
             raise PageError(f"{self.formula} 能写 1 到 {MOST_DIGITS} 位有效数字，不能写 {n!r} 位")
-        return replace(self, significant=n)
+        return replace(self, significant=int(n))
 
     def __truediv__(self, other: object) -> Quantity:
         return self._times(other, -1)

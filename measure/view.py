@@ -227,12 +227,11 @@ class RecordView:
         self._record = record
         self._peers = peers
         self._points = tuple(_points(record))
-        self._cases = {p.case for r in (record, *peers) for p in _points(r)} | {
-            a.case for r in (record, *peers) for a in r.absent
-        }
-        self._metrics = {p.series.metric for r in (record, *peers) for p in _points(r)}
-        settings = [p.params for r in (record, *peers) for p in _points(r)] + [a.params for r in (record, *peers) for a in r.absent]
-        self._params = {item for params in settings for item in params.items()}
+        declared = [p for r in (record, *peers) for p in _points(r)]
+        absent = [a for r in (record, *peers) for a in r.absent]
+        self._cases = {p.case for p in declared} | {a.case for a in absent}
+        self._metrics = {p.series.metric for p in declared}
+        self._params = {i for p in declared for i in p.params.items()} | {i for a in absent for i in a.params.items()}
 
     @property
     def data(self) -> Measured | Published:

@@ -1,0 +1,140 @@
+"""What a page can say, what it cannot, and how it is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from measure import late
+from measure.blocks import Links
+from measure.macros import Mistake, Page, PageEnvironment, Record, records_used
+from measure.record import Measured
+from measure.view import RecordView
+from tests.samples import EQUAL, SLOW_AND_FAST, measured, rounds
+
+SETS = '[% set m = record("x") %][% set slow = m.series("slow", "matmul") %][% set fast = m.series("fast", "matmul") %]'
+
+
+def render(source: str, record: Measured = SLOW_AND_FAST) -> tuple[str, list[Mistake]]:
+    """The text a reader sees, and the mistakes; the body begins on line 3 of its file."""
+    links = Links(lambda machine, experiment: f"records/{machine}/{experiment}/", lambda machine, experiment: ())
+    page = Page("docs/p.md", 3, {"x": Record(RecordView(record))}, links, [])
+    environment = PageEnvironment()
+    environment.page = page
+    return late.as_text(environment.from_string(SETS + source).render(config="site", page="meta"), page.values, str), page.mistakes
+
+
+def wrong(source: str, record: Measured = SLOW_AND_FAST) -> list[str]:
+    return [str(m) for m in render(source, record)[1]]
+
+
+def test_values_print_with_unit_and_ratios_with_two_digits() -> None:
+    text, mistakes = render("[= slow.typical =] 和 [= fast.min =]，[= slow.typical / fast.typical =] 倍")
+    assert mistakes == []
+    assert text == "40.0 ms 和 9.80 ms，4.0 倍"  # 0.99 * 0.0099 = 0.009801
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("[= 27 =]", "不是测出来的"),
+        ('[= "27" =]', "不是测出来的"),
+        ("[= slow =]", "取它的 .min"),
+        ("[= slow.mean =]", "不能用 .mean"),
+        ('[= m.series("slwo", "matmul").min =]', "没有叫 slwo 的实现；有 fast、slow"),
+        ('[= m.series("slow", "matmull").min =]', "没有叫 matmull 的指标；有 matmul"),
+        ('[= m.series("slow", "matmul", threads=3).min =]', "slow 没有 metric=matmul threads=3；有 metric=matmul"),
+        ("[= fsat.min =]", "不认识的名字 fsat"),
+        ("[= slow.typical + fast.typical =]", "参数不对"),
+        ("[= slow.typical * fast.typical =]", "相乘没有意义"),
+        ('[= q("1 fortnight") =]', "不认识的单位 fortnight"),
+        ('[= q("1 s") =]', "不是测出来的"),
+        ("[% if slow.typical > fast.typical %]慢[% endif %]", "claim"),
+        ("[% claim slow.min > fast.min %]慢[% endclaim %]", "用 .typical"),
+        ("[% claim slow.typical < fast.typical %]快[% endclaim %]", "没有一句话合这台机器的数据"),
+        ("[% claim slow.typical > fast.typical %]一段\n\n两段[% endclaim %]", "一段之内"),
+        ("[% claim slow.typical %]慢[% endclaim %]", "claim 里要写判断"),
+    ],
+)
+def test_each_mistake_names_file_line_thing_and_cure(source: str, says: str) -> None:
+    found = wrong(f"\n\n{source}")
+    assert len(found) == 1, found
+    assert found[0].startswith("docs/p.md:5：")
+    assert says in found[0]
+
+
+def test_all_mistakes_of_a_page_are_listed() -> None:
+    """C05: the first mistake does not hide the second, and what follows from one is not listed again."""
+    found = wrong('[% set a = m.series("no", "matmul") %]\n[= a.min / fast.min =]\n[= gone.min =]\n[= 3 =]')
+    assert [line.split("：")[0] for line in found] == ["docs/p.md:3", "docs/p.md:5", "docs/p.md:6"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "[= slow.__class__ =]", "[= m.data =]", "[= m._record =]", "[= config =]", "[= page =]", "[= environment =]", "[= self =]",
+        "[= ''.__class__.__mro__ =]", "[= 'a'.format(1) =]", "[= [].append(1) =]", "[= {}['a'] =]", "[= range(9) =]", "[= dict() =]", "[= lipsum() =]",
+        "[= cycler =]", "[= joiner =]", "[= namespace() =]", "[= slow|attr('_points') =]", "[= slow is callable =]", "[% include 'x' %]",
+        "[% import 'x' as y %]", "[% extends 'x' %]", "[= m['data'] =]", "[= m.series.__func__ =]", "[= record.__globals__ =]", "[= table.__closure__ =]",
+        "[= best.__code__ =]", "[= (1).bit_length() =]", "[= ().__class__ =]", "[= 'a' % 3 =]", "[= 9 ** 9 =]",
+    ],
+)  # fmt: skip
+def test_a_page_reaches_nothing_but_its_vocabulary(source: str) -> None:
+    text, mistakes = render(source)
+    assert mistakes, text
+    assert "<" not in text
+
+
+def test_claims_follow_the_data() -> None:
+    """Swapped records: the sentence that is now false is gone, and another or the noise stands there."""
+    source = "[% claim slow.typical > 2 * fast.typical %]慢得多[% elif fast.typical > 2 * slow.typical %]快得多[% noise %]分不出[% endclaim %]"
+    swapped = measured(*rounds("fast", 0.040, 0.0402, 0.0398, 0.0401, 0.0399), *rounds("slow", 0.010, 0.0101, 0.0099, 0.01, 0.01002))
+    assert render(source) == ("慢得多", [])
+    assert render(source, swapped) == ("快得多", [])
+    assert wrong(source, EQUAL)  # neither more than twice, for certain: no branch fits, and noise is not what it is
+    plain = source.replace("2 * ", "")
+    assert render(plain, EQUAL) == ("分不出", [])
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("slow.typical > fast.typical and not fast.typical > slow.typical", True),
+        ("fast.typical > slow.typical or slow.typical > 3.5 * fast.typical > fast.typical", True),
+        ("same(slow.typical / fast.typical, 4, within=0.05)", True),
+        ("slow.typical > 5 * fast.typical", False),
+        ('slow.typical > q("30 ms")', True),
+        ('slow.typical > q("50 ms")', False),
+        ('m.has("slow")', True),
+    ],
+)
+def test_conditions_are_three_valued_logic(condition: str, holds: bool) -> None:  # noqa: FBT001 - the expected answer
+    text, mistakes = render(f"[% claim {condition} %]是[% endclaim %]")
+    assert (text, bool(mistakes)) == (("是", False) if holds else ("", True))
+
+
+def test_operands_of_another_dtype_or_device_are_refused() -> None:
+    """C24: read back from the result, not from the request."""
+    other = measured(*rounds("slow", 0.04, 0.04, dtype="f64"), *rounds("fast", 0.01, 0.01))
+    assert "数据类型不同（f64、f32）" in wrong("[= slow.typical / fast.typical =]", other)[0]
+    assert render('[= ratio(slow.typical, fast.typical, across="dtype") =]', other) == ("4.0", [])
+    gpu = measured(*rounds("slow", 0.04, 0.04, device="cuda"), *rounds("fast", 0.01, 0.01))
+    assert "设备不同（cuda、cpu）" in wrong("[% claim slow.typical > fast.typical %]慢[% endclaim %]", gpu)[0]
+
+
+def test_braces_of_other_languages_are_text() -> None:
+    """C01, C02, C03."""
+    source = '`{{ {} }}` {% if %} {# a #} ${{ runner.os }} f"{{x}}" {#sec}'
+    assert render(source) == (source, [])
+
+
+def test_records_are_named_by_one_literal_only() -> None:
+    assert records_used('[% set m = record("x") %]\n[= record("y") =]', "p", 1) == ((("x", 1), ("y", 2)), [])
+    for source in ("[% set r = record %]", '[= record("a" ~ "b") =]', "[= record(name) =]", '[= record("a", 1) =]', '[= record(name="a") =]'):
+        used, mistakes = records_used(source, "docs/p.md", 4)
+        assert used == ()
+        assert [(m.file, m.line) for m in mistakes] == [("docs/p.md", 4)], source
+
+
+def test_private_characters_of_a_page_cannot_forge_a_value() -> None:
+    text, _ = render("\ue000\ue010\ue001")
+    assert "\ue000" not in text

@@ -1,0 +1,248 @@
+"""What a page sees of a record: selection that never guesses, and statistics worked out by hand."""
+
+from collections.abc import Callable
+from statistics import median
+
+import pytest
+
+from measure.quantity import PageError
+from measure.record import (
+    Absent,
+    Build,
+    Excerpt,
+    Fact,
+    Machine,
+    Measured,
+    Printed,
+    Published,
+    PublishedFact,
+    PublishedSeries,
+    Series,
+)
+from measure.view import RecordView, best
+
+type MakeMeasured = Callable[..., Measured]
+
+EXCERPT = Excerpt(
+    name="gemm",
+    crate="burn-flex",
+    version="0.22.1",
+    path="src/m.rs",
+    first_line=7,
+    text="fn f<T>() {}",
+    sha256="0" * 64,
+    licence="MIT",
+)
+
+
+def figures(case: str, threads: int, round_: int | None, **texts: str) -> PublishedSeries:
+    return PublishedSeries.model_validate(
+        {
+            "case": case,
+            "metric": "matmul",
+            "phase": "steady",
+            "scope": "ready",
+            "params": {"threads": threads},
+            "round": round_,
+            "n": 20,
+            "printed": {name: Printed(text=text, unit="ms") for name, text in texts.items()},
+        }
+    )
+
+
+@pytest.fixture
+def published() -> Published:
+    return Published(
+        schema_version=1,
+        origin="published",
+        experiment="cpu-matmul",
+        machine=Machine(label="m2", cpu="M2", cores=12, memory_gib=None, system="macOS"),
+        source="书",
+        conditions="负载 4 到 7",
+        versions={"burn": "0.22.1"},
+        series=(
+            figures("torch", 1, 1, min="0.80", median="0.93"),
+            figures("torch", 1, 2, min="0.770", median="0.85"),
+            figures("burn", 1, 1, min="21.424", median="22.005"),
+            figures("amx", 1, 1, min="5.1"),
+        ),
+        facts=(PublishedFact(name="dtype", value="f32"), PublishedFact(name="blas", value="accelerate", case="torch")),
+        absent=(Absent(case="x86v4", reason="这是 Apple 芯片"),),
+    )
+
+
+@pytest.fixture
+def here(make_measured: MakeMeasured) -> RecordView:
+    """torch: rounds 1, 2, 3; burn: one round."""
+    facts = {
+        "torch": (Fact(name="dtype", value="f32"), Fact(name="passed", value=3, of=4)),
+        "burn": (Fact(name="dtype", value="f64"),),
+    }
+    cases = {"torch": [[3.0, 1.0, 2.0], [5.0, 4.0], [2.5, 2.25, 9.0]], "burn": [[30.0]]}
+    return RecordView(
+        make_measured(cases, facts=facts, absent=(Absent(case="amx", params={"threads": "all"}, reason="没有 AMX"),))
+    )
+
+
+def test_a_series_pools_its_rounds(here: RecordView) -> None:
+    torch = here.series("torch", "matmul", threads=1)
+    assert torch.n == 8
+    assert (torch.min.value, torch.min.formula) == (1.0, "min(torch/matmul/steady/ready/threads=1)")
+    assert torch.median.value == median([3.0, 1.0, 2.0, 5.0, 4.0, 2.5, 2.25, 9.0]) == 2.75
+    assert torch.typical.value == 2.5  # of 2, 4.5 and 2.5
+    assert torch.p90.value == pytest.approx(5.0 + 0.3 * 4.0)  # at 6.3 of the eight in order
+    assert torch.round_numbers == (1, 2, 3)
+    assert torch.round(2).median.value == 4.5
+    assert torch.round(2).median.formula == "median(torch/matmul/steady/ready/threads=1@2)"
+    assert torch.cores.value == 1.0
+
+
+def test_verdicts_go_by_the_medians_of_runs(here: RecordView) -> None:
+    torch = here.series("torch", "matmul")
+    assert torch.typical.factors == torch.median.factors == {(2.0, 4.5, 2.5): 1.0}
+    assert torch.min.factors is None
+    assert torch.round(1).median.factors is None
+
+
+def test_a_note_tells_statistic_count_machine_and_load(here: RecordView) -> None:
+    assert here.series("torch", "matmul").median.note == "中位数，3 轮共 8 次；box；1 分钟负载 0.2 到 1.0"
+    assert here.series("burn", "matmul").median.note == "中位数，一轮共 1 次；box；1 分钟负载 0.2 到 1.0"
+
+
+def test_c18_one_sample_shows_no_spread_and_gives_no_verdict(here: RecordView) -> None:
+    burn = here.series("burn", "matmul")
+    assert (burn.n, burn.median.text(), burn.median.factors) == (1, "30.0 s", None)
+    assert "一轮共 1 次" in burn.median.note
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda m: m.series("tourch", "matmul"), "没有叫 tourch 的实现；有 amx、burn、torch"),
+        (lambda m: m.series("torch", "matmull"), "没有叫 matmull 的指标；有 matmul"),
+        (lambda m: m.series("torch", "matmul", threads=7), "没有 threads=7 这个设置；有 threads=1、threads=all"),
+        (lambda m: m.series("torch", "matmul", thread=1), "没有 thread=1 这个设置"),
+        (lambda m: m.series("torch", "matmul", threads="1"), "没有 threads=1 这个设置"),
+        (
+            lambda m: m.series("torch", "matmul", threads="all"),
+            "torch 没有 metric=matmul threads=all；有 metric=matmul threads=1",
+        ),
+        (lambda m: m.series("torch", "matmul", scope="device"), "scope=device"),
+        (lambda m: m.series("torch", "matmul", phase="first"), "phase=first"),
+        (lambda m: m.series("amx", "matmul"), "box 上没有 amx（没有 AMX）"),
+        (lambda m: m.has("tourch"), "tourch"),
+        (lambda m: m.has("torch", "matmull"), "matmull"),
+        (lambda m: m.has("torch", thread=1), "thread=1"),
+        (lambda m: m.series("torch", "matmul").round(4), "没有第 4 轮；有 1、2、3"),
+        (lambda m: m.fact("dtyp", "torch"), r"没有事实 torch/dtyp；有 dtype、passed"),
+        (lambda m: m.fact("dtype"), "2 个值：f32、f64"),
+        (lambda m: m.fact("dtype", "tourch"), "没有叫 tourch 的实现"),
+        (lambda m: m.fact("dtype", "torch", thread=1), "thread=1"),
+        (lambda m: m.version("jax"), "没有 jax 的版本；有 torch"),
+        (lambda m: m.build("p"), "没有构建过 p"),
+        (lambda m: m.excerpt("gemm"), "没有摘录 gemm"),
+    ],
+)
+def test_selection_never_guesses(here: RecordView, ask: Callable[[RecordView], object], said: str) -> None:
+    with pytest.raises(PageError, match=said):
+        ask(here)
+
+
+def test_more_than_one_match_is_an_error_that_lists_them(make_measured: MakeMeasured) -> None:
+    extra = [
+        Series.model_validate(
+            {"metric": "step", "phase": "steady", "scope": "ready", "unit": "s", "samples": (1.0,), "params": {"size": n}}
+        )
+        for n in (1, 2)
+    ]
+    m = RecordView(make_measured({"torch": [[1.0], [1.0]]}, series=extra))
+    with pytest.raises(PageError, match="2 组.*size=1 threads=1.*size=2 threads=1"):
+        m.series("torch", "step")
+    assert m.series("torch", "step", size=2).n == 2
+    assert [s.id for s in m.all_series()] == [
+        "torch/matmul/steady/ready/threads=1",
+        "torch/step/steady/ready/size=1/threads=1",
+        "torch/step/steady/ready/size=2/threads=1",
+    ]
+
+
+def test_has_is_false_for_what_is_declared_and_absent(here: RecordView) -> None:
+    assert here.has("torch", "matmul", threads=1)
+    assert not here.has("amx")
+    assert not here.has("torch", threads="all")
+
+
+def test_names_of_other_machines_are_known(make_measured: MakeMeasured, published: Published) -> None:
+    m = RecordView(make_measured({"torch": [[1.0]]}), (published,))
+    assert not m.has("x86v4")
+    with pytest.raises(PageError, match="box 上没有 burn（没有发表）"):
+        m.series("burn", "matmul")
+
+
+def test_facts_print_in_full(here: RecordView) -> None:
+    assert here.fact("passed", "torch").text() == "3 / 4"
+    assert here.fact("dtype", "torch", threads=1).text() == "f32"
+    assert here.version("torch").text() == "2.15.0"
+
+
+def test_c24_series_of_different_dtype_do_not_divide(here: RecordView) -> None:
+    with pytest.raises(PageError, match="数据类型不同（f64、f32）"):
+        here.series("burn", "matmul").typical / here.series("torch", "matmul").typical
+
+
+def test_c24_best_is_of_things_that_can_be_compared(here: RecordView) -> None:
+    torch, burn = here.series("torch", "matmul"), here.series("burn", "matmul")
+    with pytest.raises(PageError, match="数据类型"):
+        best(torch, burn)
+    assert best(torch.round(2), torch.round(1), torch.round(3)).min.value == 1.0
+    with pytest.raises(PageError, match="至少"):
+        best()
+
+
+def test_published_figures_keep_their_digits(published: Published) -> None:
+    m = RecordView(published)
+    torch = m.series("torch", "matmul")
+    assert (m.published, m.rounds, torch.n) == (True, 2, 40)
+    assert (torch.min.text(), torch.round(1).min.text()) == ("770 µs", "800 µs")
+    assert torch.round(1).min.significant == 2
+    assert m.series("burn", "matmul").min.text() == "21.4 ms"
+    assert torch.typical.value == pytest.approx((0.93e-3 + 0.85e-3) / 2)
+    assert (m.series("burn", "matmul").min / torch.min).text() == "28"  # 21.424 / 0.770 = 27.8
+    assert torch.min.margin == 1.05
+
+
+def test_published_rounds_have_no_pooled_median(published: Published) -> None:
+    m = RecordView(published)
+    with pytest.raises(PageError, match=r"发表了 2 轮.*\.round\(1\)\.median 或 \.typical"):
+        _ = m.series("torch", "matmul").median
+    with pytest.raises(PageError, match="没有发表 p90"):
+        _ = m.series("torch", "matmul").p90
+    with pytest.raises(PageError, match="没有发表中位数"):
+        _ = m.series("amx", "matmul").typical
+    with pytest.raises(PageError, match="没有记录用了几个核"):
+        _ = m.series("amx", "matmul").cores
+    assert m.series("torch", "matmul").statistic("median") is None
+
+
+def test_published_facts_of_the_whole_record_hold_for_each_case(published: Published) -> None:
+    m = RecordView(published)
+    assert m.fact("blas", "torch", threads=1).text() == "accelerate"
+    assert m.settings("dtype", "burn") == "f32"
+
+
+def test_excerpts_come_from_another_machine_only_in_the_same_version(make_measured: MakeMeasured, published: Published) -> None:
+    elsewhere = make_measured({"torch": [[1.0]]}, excerpts=(EXCERPT,))
+    assert RecordView(published, (elsewhere,)).excerpt("gemm") == EXCERPT
+    older = published.model_copy(update={"versions": {"burn": "0.21.0"}})
+    with pytest.raises(PageError, match="没有摘录 gemm"):
+        RecordView(older, (elsewhere,)).excerpt("gemm")
+
+
+def test_sizes_of_binaries(make_measured: MakeMeasured) -> None:
+    build = Build(
+        package="p", profile="release", declared="", resolved=(), compiler="rustc", target="x86_64", binary_bytes=3 * 2**20
+    )
+    assert RecordView(make_measured({"torch": [[1.0]]}, builds=(build,))).binary("p").text() == "3.00 MiB"
+    bare = build.model_copy(update={"binary_bytes": None})
+    with pytest.raises(PageError, match="p 的大小没有发表"):
+        RecordView(make_measured({"torch": [[1.0]]}).model_copy(update={"builds": (bare,)})).binary("p")
