@@ -94,7 +94,7 @@ def _comparable(value: object) -> Quantity:
         raise PageError(f"只有量能这样比较，这里是 {type(value).__name__}")
     if value.factors is None:
         raise PageError(f"{value.formula} 不能用来下结论：样本的最小值和单独一轮都没有跨进程的误差。用 .typical")
-    if any(run <= 0 for runs in value.factors for run in runs):
+    if any(median <= 0 for runs in value.factors for median in runs.medians):
         raise PageError(f"{value.formula} 不能用来下结论：有一次运行的值不是正数，比值没有意义")
     return value
 

@@ -100,7 +100,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         config.site_dir = str(publish.aside(site))
     current.experiments = load_all()
     macros: Any = config.plugins["macros"]
-    macros._env = current.environment  # noqa: SLF001 - the plugin has no setting for it; see DECISIONS.md
+    macros._env = current.environment
     return config
 
 
@@ -169,7 +169,11 @@ def _load(b: Build, wanted: list[str]) -> None:
             if record is None:
                 continue
             if isinstance(record, Measured) and record.quick:
-                b.mistakes.append(Mistake(_relative(b, b.store.find(name, machine)), 1, "这是 --quick 的试跑，不能放在页面上。重新运行 measure run"))
+                b.mistakes.append(
+                    Mistake(
+                        _relative(b, b.store.find(name, machine)), 1, "这是 --quick 的试跑，不能放在页面上。重新运行 measure run"
+                    )
+                )
                 continue
             b.records[machine, name] = record
             if isinstance(record, Measured):
@@ -196,7 +200,11 @@ def _assign_machines(b: Build, here: str | None) -> None:
         complete = here is not None and all((here, name) in b.records for name in names)
         b.machine_of[page] = here if complete and here is not None else b.reference
         for name, line in used:
-            if name in b.experiments and (b.machine_of[page], name) not in b.records and b.store.find(name, b.machine_of[page]) is None:
+            if (
+                name in b.experiments
+                and (b.machine_of[page], name) not in b.records
+                and b.store.find(name, b.machine_of[page]) is None
+            ):
                 have = "、".join(sorted({m for m, n in b.records if n == name})) or "（都没有）"
                 what = f"{name} 在 {b.machine_of[page]} 上没有记录；有记录的机器：{have}。运行 measure run {name}"
                 b.mistakes.append(Mistake(f"docs/{page}", line, what))
@@ -233,7 +241,9 @@ def _generated(config: MkDocsConfig, b: Build) -> Iterator[File]:
         text, b.prepared[source] = record_pages.page(record, b.experiments[name].question, changed, _pages_of(b, name, machine))
         yield File.generated(config, source, content=text, inclusion=InclusionLevel.NOT_IN_NAV)
         yield File.generated(config, f"records/{machine}/{name}.json", abs_src_path=str(path))
-    listing, b.prepared["records/index.md"] = record_pages.index([(b.records[key], b.changed.get(key, ())) for key in sorted(b.records)])
+    listing, b.prepared["records/index.md"] = record_pages.index(
+        [(b.records[key], b.changed.get(key, ())) for key in sorted(b.records)]
+    )
     yield File.generated(config, "records/index.md", content=listing)
     # Importing the package would ask for its dependency, which is left out: only the file is wanted.
     found = next(file for file in distribution("artoo-mermaid").files or () if file.name == "mermaid.min.js")
@@ -397,7 +407,9 @@ def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
         output = output.replace("</head>", f"{script}</head>", 1)
     if page.file.src_uri in b.original:
         canonical = get_relative_url(b.original[page.file.src_uri].removesuffix(".md") + "/", page.url)
-        output = output.replace("</head>", f'<meta name="robots" content="noindex"><link rel="canonical" href="{canonical}"></head>', 1)
+        output = output.replace(
+            "</head>", f'<meta name="robots" content="noindex"><link rel="canonical" href="{canonical}"></head>', 1
+        )
     if b.mistakes and b.serving:
         from html import escape
 

@@ -16,7 +16,9 @@ OPEN, CLOSE, ZERO = "\ue000", "\ue001", 0xE010
 DIGITS = f"[{chr(ZERO)}-{chr(ZERO + 9)}]+"
 TOKEN = re.compile(f"{OPEN}({DIGITS}){CLOSE}")
 PRIVATE = re.compile("[\ue000-\uf8ff]")
-MERMAID_NAMES = str.maketrans({"#": "#35;", '"': "#quot;", "&": "#amp;", "<": "#lt;", ">": "#gt;", "`": "#96;", "\n": "&lt;br/&gt;"})
+MERMAID_NAMES = str.maketrans(
+    {"#": "#35;", '"': "#quot;", "&": "#amp;", "<": "#lt;", ">": "#gt;", "`": "#96;", "\n": "&lt;br/&gt;"}
+)
 PIECE = re.compile(
     rf"<p>\s*{OPEN}(?P<lone>{DIGITS}){CLOSE}\s*</p>|(?P<comment><!--.*?-->)"
     rf"|<(?P<end>/?)(?P<tag>[a-zA-Z][\w-]*)(?:[^>\"']|\"[^\"]*\"|'[^']*')*>|{OPEN}(?P<value>{DIGITS}){CLOSE}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
@@ -22,7 +22,7 @@ class _Targets(HTMLParser):
                 self.links.append(value)
 
 
-def dead_links(pages: Mapping[str, str], files: Set[str]) -> Iterable[tuple[str, str]]:
+def dead_links(pages: Mapping[str, str], files: Collection[str]) -> Iterable[tuple[str, str]]:
     """(page, link) for each link that leads nowhere.
 
     `pages` maps the destination of each page (`burn/cpu-matmul/index.html`) to the HTML of its content; `files` are the destinations
@@ -37,7 +37,11 @@ def dead_links(pages: Mapping[str, str], files: Set[str]) -> Iterable[tuple[str,
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 continue
-            path = posixpath.normpath(posixpath.join(posixpath.dirname(destination), unquote(parts.path))) if parts.path else destination
+            path = (
+                posixpath.normpath(posixpath.join(posixpath.dirname(destination), unquote(parts.path)))
+                if parts.path
+                else destination
+            )
             if parts.path.startswith("/"):
                 yield destination, link  # breaks as soon as the site lies under a sub-path
                 continue

@@ -36,7 +36,12 @@ DELIMITERS = {
     "comment_start_string": "[##",
     "comment_end_string": "##]",
 }
-ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
 OPERATORS = {"gt": ">", "lt": "<", "gteq": ">=", "lteq": "<=", "eq": "==", "ne": "!="}
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     **{name: getattr(operator, short) for name, short in zip(OPERATORS, ("gt", "lt", "ge", "le", "eq", "ne"), strict=True)},
@@ -73,6 +78,7 @@ class Broken:
         return self
 
     def __call__(self, *_: object, **__: object) -> Broken:
+        """Calling it gives itself."""
         return self
 
     def __getitem__(self, _: object) -> Broken:
@@ -155,7 +161,9 @@ class Page:
         def table(header: Sequence[str], *rows: Sequence[object] | None) -> Placed:
             return blocks.table(header, rows, self.place)
 
-        def output(view: RecordView, *cases: str, rounds: Sequence[int] = (), lines: str | None = None, **params: int | str) -> Placed:
+        def output(
+            view: RecordView, *cases: str, rounds: Sequence[int] = (), lines: str | None = None, **params: int | str
+        ) -> Placed:
             return blocks.output(view, cases, rounds, lines, params)
 
         def bars(title: str, *rows: tuple[str, Quantity] | None) -> Placed:
@@ -207,7 +215,7 @@ class ClaimTag(Extension):
     Inside the condition `and`, `or`, `not` and comparisons become calls, because Python's own ask for a truth value, and a verdict has none.
     """
 
-    tags = {"claim", "inferred"}
+    tags = {"claim", "inferred"}  # noqa: RUF012 - declared so by Jinja
 
     def parse(self, parser: Parser) -> nodes.Node:
         """Build the call of `_choose` or `_inferred` around the bodies."""
@@ -248,7 +256,9 @@ class ClaimTag(Extension):
                 new = self.call_method("_negate", [self._condition(node.node)])
             case nodes.Compare():
                 terms = [node.expr, *(op.expr for op in node.ops)]
-                new = self.call_method("_compare", [nodes.List(terms), nodes.Const(tuple(OPERATORS.get(op.op, op.op) for op in node.ops))])
+                new = self.call_method(
+                    "_compare", [nodes.List(terms), nodes.Const(tuple(OPERATORS.get(op.op, op.op) for op in node.ops))]
+                )
             case _:
                 return node
         new.set_lineno(node.lineno)
@@ -369,8 +379,8 @@ class PageEnvironment(SandboxedEnvironment):
 
     def __init__(self) -> None:
         super().__init__(extensions=[ClaimTag], undefined=self._undefined_class(), finalize=self._print, **DELIMITERS)
-        self.filters = Refused(self, "|")
-        self.tests = Refused(self, "is")
+        self.filters: Any = Refused(self, "|")
+        self.tests: Any = Refused(self, "is")
         self.globals.clear()
         self.page: Page
 
@@ -382,7 +392,9 @@ class PageEnvironment(SandboxedEnvironment):
 
             def __new__(cls, hint: str | None = None, obj: object = None, name: str | None = None, exc: object = None) -> Any:
                 known = "、".join(sorted(environment.page.vocabulary()))
-                return environment.page.wrong(current_line(), hint or f"不认识的名字 {name}。页面里能用：{known}，和自己 set 的名字")
+                return environment.page.wrong(
+                    current_line(), hint or f"不认识的名字 {name}。页面里能用：{known}，和自己 set 的名字"
+                )
 
         return Missing
 
@@ -435,7 +447,7 @@ class PageEnvironment(SandboxedEnvironment):
             return obj[argument]
         return self.page.wrong(current_line(), f"不能用下标 [{argument!r}]")
 
-    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - Jinja's signature
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805, PYI063 - Jinja's signature
         """Calls of the vocabulary; a mistake is noted with its line."""
         if isinstance(getattr(__obj, "__self__", None), ClaimTag):
             return __obj(*args, **kwargs)  # the tag deals with `Broken` itself
@@ -450,7 +462,9 @@ class PageEnvironment(SandboxedEnvironment):
         if any(isinstance(t, Broken) for t in terms):
             return BROKEN
         if any(isinstance(t, (*PUBLIC, Verdict)) for t in terms):
-            return self.page.wrong(current_line(), "测出来的量只能在 [% claim … %] 里比较：结果有三种（成立、不成立、噪声），不能当真假用")
+            return self.page.wrong(
+                current_line(), "测出来的量只能在 [% claim … %] 里比较：结果有三种（成立、不成立、噪声），不能当真假用"
+            )
         return self._try(lambda: all(COMPARISONS[op](terms[i], terms[i + 1]) for i, op in enumerate(operators)))
 
     def get_template(self, *_: object, **__: object) -> Any:
@@ -542,5 +556,3 @@ def line_of(error: BaseException) -> int:
 
 def _contains_broken(value: object) -> bool:
     return isinstance(value, Broken) or (isinstance(value, (list, tuple)) and any(_contains_broken(v) for v in value))
-
-

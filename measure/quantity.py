@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from measure.record import TIME_UNITS, Unit
+from measure.stats import Runs
 
 PRINTED_UNITS = (("s", 0), ("ms", -3), ("µs", -6), ("ns", -9))
 BYTE_UNITS = (("GiB", 30), ("MiB", 20), ("KiB", 10))
@@ -47,7 +48,7 @@ class Quantity:
     formula: str
     """How it was computed, in a form a script can follow back to the record."""
     basis: Basis | None = None
-    factors: Mapping[tuple[float, ...], float] | None = None
+    factors: Mapping[Runs, float] | None = None
     constant: float = 1.0
     margin: float | None = None
     """For printed figures: a ratio that an effect has to exceed, since there are no samples."""
@@ -128,7 +129,7 @@ def combine(a: Quantity, b: Quantity, power: int, across: tuple[str, ...] = ()) 
     if b.value <= 0 or a.value <= 0:
         raise PageError(f"{b.formula if b.value <= 0 else a.formula} 不是正数，不能拿来相乘除")
     unit: Unit = a.unit if b.unit == "1" else ("1" if power == -1 else b.unit)
-    factors: dict[tuple[float, ...], float] | None = None
+    factors: dict[Runs, float] | None = None
     if a.factors is not None and b.factors is not None:
         factors = dict(a.factors)
         for runs, weight in b.factors.items():

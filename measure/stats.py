@@ -63,6 +63,14 @@ def t_quantile(p: float, df: float) -> float:
 
 
 @dataclass(frozen=True)
+class Runs:
+    """The medians of the runs of one series, under a name: two series may print the same digits and stay two."""
+
+    series: str
+    medians: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class LogEstimate:
     """The logarithm of a product of powers of series: where it lies, and how far it may be off."""
 
@@ -73,18 +81,21 @@ class LogEstimate:
     """An effect must exceed this to count."""
 
 
-def estimate(factors: Mapping[tuple[float, ...], float], constant: float = 1.0, margin: float | None = None) -> LogEstimate:
+def estimate(factors: Mapping[Runs, float], constant: float = 1.0, margin: float | None = None) -> LogEstimate:
     """Estimate log(constant · Π series^weight) from run medians.
 
-    `factors` maps the run medians of each series to its weight; series are independent. A `margin` (a ratio above 1, for figures
+    `factors` maps each series to its weight; series are independent. A `margin` (a ratio above 1, for figures
     without samples) replaces the test by the bare effect.
     """
-    centre = math.log(constant) + sum(weight * mean(map(math.log, runs)) for runs, weight in factors.items())
+    centre = math.log(constant) + sum(weight * mean(map(math.log, runs.medians)) for runs, weight in factors.items())
     if margin is not None:
         return LogEstimate(centre, 0.0, math.log(margin))
-    if any(len(runs) < 3 for runs in factors):
+    if any(len(runs.medians) < 3 for runs in factors):
         return LogEstimate(centre, FEW_RUNS_MARGIN, FEW_RUNS_MARGIN)
-    parts = [(weight**2 * variance(map(math.log, runs)) / len(runs), len(runs) - 1) for runs, weight in factors.items()]
+    parts = []
+    for runs, weight in factors.items():
+        n = len(runs.medians)
+        parts.append((weight**2 * variance(map(math.log, runs.medians)) / n, n - 1))
     squared = sum(part for part, _ in parts)
     if squared == 0:
         return LogEstimate(centre, 0.0, FLOOR)

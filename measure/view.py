@@ -25,7 +25,7 @@ from measure.record import (
     Statistic,
     Unit,
 )
-from measure.stats import percentile
+from measure.stats import Runs, percentile
 
 PUBLISHED_MARGIN = 1.05
 """Printed figures have no samples: an effect has to exceed 5 % before a sentence may rest on it."""
@@ -177,7 +177,7 @@ class SeriesView:
             self._unit(),
             f"{statistic}({self._where()})",
             basis=self._basis(),
-            factors={runs: 1.0} if judged else None,
+            factors={Runs(f"{self._record.experiment}/{self._where()}", runs): 1.0} if judged else None,
             margin=PUBLISHED_MARGIN if published else None,
             significant=digits,
             note=self._note(statistic),

@@ -7,7 +7,7 @@ import pytest
 
 from measure.claims import Verdict, as_verdict, both, compare, either, negate, same
 from measure.quantity import Basis, PageError, Quantity, constant, ratio
-from measure.stats import State
+from measure.stats import Runs, State
 
 STATES: tuple[State, ...] = get_args(State)
 STEADY = (0.99, 1.0, 1.0, 1.0, 1.01)
@@ -16,11 +16,11 @@ STEADY = (0.99, 1.0, 1.0, 1.0, 1.01)
 
 def series(centre: float, name: str = "a", *, runs: tuple[float, ...] = STEADY, machine: str = "box") -> Quantity:
     medians = tuple(centre * r for r in runs)
-    return Quantity(centre, "s", name, basis=Basis(machine, "cpu-matmul"), factors={medians: 1.0})
+    return Quantity(centre, "s", name, basis=Basis(machine, "cpu-matmul"), factors={Runs(name, medians): 1.0})
 
 
 def printed(value: float, name: str = "a") -> Quantity:
-    return Quantity(value, "s", name, basis=Basis("m2", "cpu-matmul"), factors={(value,): 1.0}, margin=1.05)
+    return Quantity(value, "s", name, basis=Basis("m2", "cpu-matmul"), factors={Runs(name, (value,)): 1.0}, margin=1.05)
 
 
 def test_a_verdict_has_no_truth_value() -> None:
@@ -151,7 +151,9 @@ def test_c45_no_verdict_across_machines() -> None:
 
 def test_a_permitted_axis_stays_permitted() -> None:
     def scoped(value: float, scope: str) -> Quantity:
-        return Quantity(value, "s", scope, basis=Basis("box", "e", scope=scope), factors={tuple(value * r for r in STEADY): 1.0})
+        return Quantity(
+            value, "s", scope, basis=Basis("box", "e", scope=scope), factors={Runs(scope, tuple(value * r for r in STEADY)): 1.0}
+        )
 
     launch, result = scoped(0.001, "call"), scoped(3.0, "ready")
     with pytest.raises(PageError, match="计时范围"):

@@ -41,9 +41,7 @@ def lowest(record: Published, case: str, metric: str) -> float:
     """Over the rounds, in the setting that readers get without asking (torch: any)."""
     wanted = {"unset"} if case != "torch" else {1, "all"}
     return min(
-        s.printed["min"].value
-        for s in record.series
-        if s.case == case and s.metric == metric and s.params["threads"] in wanted
+        s.printed["min"].value for s in record.series if s.case == case and s.metric == metric and s.params["threads"] in wanted
     )
 
 

@@ -1,14 +1,12 @@
 """What a record accepts: closed, strict, without values that mean nothing."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from measure.record import Build, Fact, Machine, Measured, Name, Printed, Published, PublishedSeries, Series
-
-type MakeMeasured = Callable[..., Measured]
+from tests.records import make_measured
 
 STEADY: dict[str, Any] = {"metric": "matmul", "phase": "steady", "scope": "ready", "unit": "s"}
 PRINTED: dict[str, Any] = {"case": "torch", "metric": "matmul", "phase": "steady", "scope": "ready"}
@@ -109,16 +107,16 @@ def test_only_release_builds_exist() -> None:
         Build.model_validate({"package": "p", "profile": "dev", "declared": "", "resolved": (), "compiler": ""})
 
 
-def test_c46_a_run_or_a_series_counts_once(make_measured: MakeMeasured) -> None:
+def test_c46_a_run_or_a_series_counts_once() -> None:
     record = make_measured({"a": [[1.0]]})
     again: dict[str, Any] = {k: getattr(record, k) for k in Measured.model_fields}
-    with pytest.raises(ValidationError, match="a run .* appears twice"):
+    with pytest.raises(ValidationError, match=r"a run .* appears twice"):
         Measured.model_validate(again | {"runs": record.runs * 2})
     with pytest.raises(ValidationError, match="a series appears twice"):
         make_measured({"a": [[1.0]]}, series=record.runs[0].series)
 
 
-def test_c25_a_metric_has_one_unit(make_measured: MakeMeasured) -> None:
+def test_c25_a_metric_has_one_unit() -> None:
     record = make_measured({"a": [[1.0], [1.0]]})
     odd = record.runs[1].series[0].model_copy(update={"unit": "byte"})
     again: dict[str, Any] = {k: getattr(record, k) for k in Measured.model_fields}
@@ -126,7 +124,7 @@ def test_c25_a_metric_has_one_unit(make_measured: MakeMeasured) -> None:
         Measured.model_validate(again | {"runs": (record.runs[0], record.runs[1].model_copy(update={"series": (odd,)}))})
 
 
-def test_what_a_publication_may_leave_out_a_measurement_may_not(make_measured: MakeMeasured) -> None:
+def test_what_a_publication_may_leave_out_a_measurement_may_not() -> None:
     with pytest.raises(ValidationError, match="memory"):
         make_measured({"a": [[1.0]]}, machine=Machine(label="m", cpu="c", cores=1, memory_gib=None, system="s"))
     build = Build(package="p", profile="release", declared="", resolved=(), compiler="rustc")

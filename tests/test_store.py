@@ -13,12 +13,11 @@ import pytest
 from measure import store
 from measure.record import Failure, Measured
 from measure.store import Store, StoreError
-
-type MakeMeasured = Callable[..., Measured]
+from tests.records import make_measured
 
 
 @pytest.fixture
-def saved(tmp_path: Path, make_measured: MakeMeasured) -> tuple[Store, Measured, Path]:
+def saved(tmp_path: Path) -> tuple[Store, Measured, Path]:
     kept = Store(tmp_path / "records")
     record = make_measured({"torch": [[0.021, 0.022], [0.0215, 0.023]]})
     return kept, record, kept.save(record)
@@ -33,17 +32,17 @@ def test_what_is_saved_is_found(saved: tuple[Store, Measured, Path]) -> None:
     assert kept.load("other", "box") is None
 
 
-def test_every_float_reads_back_equal(tmp_path: Path, make_measured: MakeMeasured) -> None:
+def test_every_float_reads_back_equal(tmp_path: Path) -> None:
     rng = random.Random(3)  # noqa: S311 - not a secret
     samples = [rng.uniform(1, 10) * 10.0 ** rng.randint(-8, 3) for _ in range(500)] + [5e-9, 1 / 3, 0.1 + 0.2, 1e22, 1.0]
     record = make_measured({"torch": [samples]})
-    read = Store(tmp_path).load("cpu-matmul", "box") if Store(tmp_path).save(record) else None
+    read = store.load_file(Store(tmp_path).save(record))
     assert isinstance(read, Measured)
     assert read.runs[0].series[0].samples == tuple(samples)
     assert store.dumps(read) == store.dumps(record)
 
 
-def test_the_text_is_sorted_compact_strict_json(make_measured: MakeMeasured) -> None:
+def test_the_text_is_sorted_compact_strict_json() -> None:
     tricky = '[\n1,\n2\n] "x" [1, 2]\u2028'
     record = make_measured({"torch": [[0.25, 0.5, 2.0]]}, versions={"torch": tricky})
     text = store.dumps(record)
@@ -56,7 +55,7 @@ def test_the_text_is_sorted_compact_strict_json(make_measured: MakeMeasured) -> 
     assert "".join(text.split()) == "".join(plain.split()), "only white space is saved"
 
 
-def test_c46_a_second_record_replaces_the_first(saved: tuple[Store, Measured, Path], make_measured: MakeMeasured) -> None:
+def test_c46_a_second_record_replaces_the_first(saved: tuple[Store, Measured, Path]) -> None:
     kept, _, path = saved
     new = make_measured({"torch": [[0.5]]})
     assert kept.save(new) == path
@@ -116,7 +115,7 @@ def test_c40_bytes_that_are_not_utf8_are_an_error_and_a_bom_is_none(saved: tuple
 
 
 def test_c14_ctrl_c_while_writing_leaves_the_old_record_only(
-    saved: tuple[Store, Measured, Path], make_measured: MakeMeasured, monkeypatch: pytest.MonkeyPatch
+    saved: tuple[Store, Measured, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept, record, path = saved
 
@@ -131,7 +130,7 @@ def test_c14_ctrl_c_while_writing_leaves_the_old_record_only(
 
 
 def test_c14_a_full_disk_leaves_the_old_record_and_says_so(
-    saved: tuple[Store, Measured, Path], make_measured: MakeMeasured, monkeypatch: pytest.MonkeyPatch
+    saved: tuple[Store, Measured, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept, record, path = saved
 
@@ -139,7 +138,7 @@ def test_c14_a_full_disk_leaves_the_old_record_and_says_so(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StoreError, match="写不进去.*No space left.*没有动"):
+    with pytest.raises(StoreError, match=r"写不进去.*No space left.*没有动"):
         kept.save(make_measured({"torch": [[0.5]]}))
     assert kept.load("cpu-matmul", "box") == record
     assert [p.name for p in path.parent.iterdir()] == [path.name]
@@ -152,9 +151,7 @@ def test_c14_what_a_killed_writer_left_is_no_record(saved: tuple[Store, Measured
     assert kept.load("cpu-matmul", "box") == record
 
 
-def test_c45_another_machine_under_the_same_label_is_refused(
-    saved: tuple[Store, Measured, Path], make_measured: MakeMeasured
-) -> None:
+def test_c45_another_machine_under_the_same_label_is_refused(saved: tuple[Store, Measured, Path]) -> None:
     kept, record, _ = saved
     for experiment in ("cpu-matmul", "other"):
         impostor = make_measured(
@@ -165,9 +162,7 @@ def test_c45_another_machine_under_the_same_label_is_refused(
     assert kept.load("cpu-matmul", "box") == record
 
 
-def test_a_failed_attempt_lies_beside_and_is_never_loaded(
-    saved: tuple[Store, Measured, Path], make_measured: MakeMeasured
-) -> None:
+def test_a_failed_attempt_lies_beside_and_is_never_loaded(saved: tuple[Store, Measured, Path]) -> None:
     kept, record, path = saved
     failed = make_measured({"torch": [[0.5]]}, failures=(Failure(case="torch", round=2, reason="超时"),))
     with pytest.raises(StoreError, match="失败"):
@@ -183,15 +178,15 @@ def test_a_failed_attempt_lies_beside_and_is_never_loaded(
 @pytest.mark.parametrize("name", ["../cpu-matmul", "/etc/passwd", "a/b", "*", "CON", "con", "", "加法 1"])
 def test_c40_no_name_leads_out_of_the_store(saved: tuple[Store, Measured, Path], name: str) -> None:
     kept, _, _ = saved
-    for look_up in (lambda: kept.load(name, "box"), lambda: kept.load("cpu-matmul", name)):
+    for experiment, machine in ((name, "box"), ("cpu-matmul", name)):
         with pytest.raises(StoreError, match="名字"):
-            look_up()
+            kept.load(experiment, machine)
     assert kept.machines(name) == ()
 
 
 @pytest.mark.parametrize("locale", [{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"LC_ALL": "de_DE.UTF-8"}])
 def test_c40_c28_the_locale_changes_no_byte(saved: tuple[Store, Measured, Path], tmp_path: Path, locale: dict[str, str]) -> None:
-    kept, _, path = saved
+    _, _, path = saved
     script = (
         "import sys; from pathlib import Path; from measure import store\n"
         "store.write(Path(sys.argv[2]), store.load_file(Path(sys.argv[1])))"

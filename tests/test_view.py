@@ -12,16 +12,15 @@ from measure.record import (
     Excerpt,
     Fact,
     Machine,
-    Measured,
     Printed,
     Published,
     PublishedFact,
     PublishedSeries,
     Series,
 )
+from measure.stats import Runs
 from measure.view import RecordView, best
-
-type MakeMeasured = Callable[..., Measured]
+from tests.records import make_measured
 
 EXCERPT = Excerpt(
     name="gemm",
@@ -72,7 +71,7 @@ def published() -> Published:
 
 
 @pytest.fixture
-def here(make_measured: MakeMeasured) -> RecordView:
+def here() -> RecordView:
     """torch: rounds 1, 2, 3; burn: one round."""
     facts = {
         "torch": (Fact(name="dtype", value="f32"), Fact(name="passed", value=3, of=4)),
@@ -99,7 +98,11 @@ def test_a_series_pools_its_rounds(here: RecordView) -> None:
 
 def test_verdicts_go_by_the_medians_of_runs(here: RecordView) -> None:
     torch = here.series("torch", "matmul")
-    assert torch.typical.factors == torch.median.factors == {(2.0, 4.5, 2.5): 1.0}
+    assert (
+        torch.typical.factors
+        == torch.median.factors
+        == {Runs("cpu-matmul/torch/matmul/steady/ready/threads=1", (2.0, 4.5, 2.5)): 1.0}
+    )
     assert torch.min.factors is None
     assert torch.round(1).median.factors is None
 
@@ -148,7 +151,7 @@ def test_selection_never_guesses(here: RecordView, ask: Callable[[RecordView], o
         ask(here)
 
 
-def test_more_than_one_match_is_an_error_that_lists_them(make_measured: MakeMeasured) -> None:
+def test_more_than_one_match_is_an_error_that_lists_them() -> None:
     extra = [
         Series.model_validate(
             {"metric": "step", "phase": "steady", "scope": "ready", "unit": "s", "samples": (1.0,), "params": {"size": n}}
@@ -156,7 +159,7 @@ def test_more_than_one_match_is_an_error_that_lists_them(make_measured: MakeMeas
         for n in (1, 2)
     ]
     m = RecordView(make_measured({"torch": [[1.0], [1.0]]}, series=extra))
-    with pytest.raises(PageError, match="2 组.*size=1 threads=1.*size=2 threads=1"):
+    with pytest.raises(PageError, match=r"2 组.*size=1 threads=1.*size=2 threads=1"):
         m.series("torch", "step")
     assert m.series("torch", "step", size=2).n == 2
     assert [s.id for s in m.all_series()] == [
@@ -172,7 +175,7 @@ def test_has_is_false_for_what_is_declared_and_absent(here: RecordView) -> None:
     assert not here.has("torch", threads="all")
 
 
-def test_names_of_other_machines_are_known(make_measured: MakeMeasured, published: Published) -> None:
+def test_names_of_other_machines_are_known(published: Published) -> None:
     m = RecordView(make_measured({"torch": [[1.0]]}), (published,))
     assert not m.has("x86v4")
     with pytest.raises(PageError, match="box 上没有 burn（没有发表）"):
@@ -230,7 +233,7 @@ def test_published_facts_of_the_whole_record_hold_for_each_case(published: Publi
     assert m.settings("dtype", "burn") == "f32"
 
 
-def test_excerpts_come_from_another_machine_only_in_the_same_version(make_measured: MakeMeasured, published: Published) -> None:
+def test_excerpts_come_from_another_machine_only_in_the_same_version(published: Published) -> None:
     elsewhere = make_measured({"torch": [[1.0]]}, excerpts=(EXCERPT,))
     assert RecordView(published, (elsewhere,)).excerpt("gemm") == EXCERPT
     older = published.model_copy(update={"versions": {"burn": "0.21.0"}})
@@ -238,7 +241,7 @@ def test_excerpts_come_from_another_machine_only_in_the_same_version(make_measur
         RecordView(older, (elsewhere,)).excerpt("gemm")
 
 
-def test_sizes_of_binaries(make_measured: MakeMeasured) -> None:
+def test_sizes_of_binaries() -> None:
     build = Build(
         package="p", profile="release", declared="", resolved=(), compiler="rustc", target="x86_64", binary_bytes=3 * 2**20
     )
