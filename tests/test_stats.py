@@ -8,7 +8,7 @@ import pytest
 
 from measure.stats import FEW_RUNS_MARGIN, LEVEL, LogEstimate, Runs, State, above, estimate, near, percentile, t_quantile
 
-# Two decimals more than needed: the table of the NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2.
+# From the usual printed tables of Student's t, such as 1.3.6.7.2 of the NIST/SEMATECH e-Handbook of Statistical Methods.
 T_TABLE = {
     (0.95, 3): 2.353,
     (0.95, 10): 1.812,

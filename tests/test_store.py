@@ -196,3 +196,8 @@ def test_c40_c28_the_locale_changes_no_byte(saved: tuple[Store, Measured, Path],
     subprocess.run([sys.executable, "-c", script, path, copy], check=True, env=env, cwd=Path(store.__file__).parent.parent)
     assert copy.read_bytes() == path.read_bytes()
     assert "计时 µs".encode() in copy.read_bytes()
+
+
+@pytest.mark.parametrize("path", list(Store().files()), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_committed_records_are_as_the_store_writes_them(path: Path) -> None:
+    assert store.dumps(store.load_file(path)).encode() == path.read_bytes()
