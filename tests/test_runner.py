@@ -361,6 +361,8 @@ def test_python_programs_run_by_module(tmp_path: Path, store: Store) -> None:
     """A module of the project, with this interpreter, without its folder in the record."""
     file = tmp_path / "root" / "measure" / "programs" / "fake.py"
     file.parent.mkdir(parents=True)
+    for package in (file.parent, file.parent.parent):
+        (package / "__init__.py").touch()  # a package of its own, before the installed one
     text = "\n".join(lines()) + "\n"
     file.write_text(f"import os\nopen(os.environ['MEASURE_OUT'], 'w').write({text!r})\nprint(__file__)\n", encoding="utf-8")
     case = Case("a", PythonProgram("fake", packages=()), args=("--threads", "1"))
