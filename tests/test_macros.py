@@ -148,3 +148,137 @@ def test_records_are_named_by_one_literal_only() -> None:
 def test_private_characters_of_a_page_cannot_forge_a_value() -> None:
     text, _ = render("\ue000\ue010\ue001")
     assert "\ue000" not in text
+
+
+@pytest.mark.parametrize(
+    "source", ["[= slow.typical > fast.typical =]", "[% set faster = slow.typical < fast.typical %]", "[= slow.typical == 1 =]"]
+)
+def test_measured_values_are_compared_in_claims_only(source: str) -> None:
+    (found,) = wrong(source)
+    assert "只能在 [% claim … %] 里比较" in found
+
+
+def test_plain_values_are_compared_as_usual() -> None:
+    source = '[% if m.rounds >= 5 and slow.case == "slow" and slow.case in ["slow"] and 1 < m.rounds != 6 %]是[% endif %]'
+    assert render(source) == ("是", [])
+
+
+def test_a_verdict_is_no_truth_value() -> None:
+    (found,) = wrong("\n[% if same(slow.typical, fast.typical) %]一样[% endif %]")
+    assert found.startswith("docs/p.md:4：判断有三种结果")
+    (found,) = wrong("[= same(slow.typical, fast.typical) =]")
+    assert "判断不能印出来" in found
+
+
+@pytest.mark.parametrize(
+    "source", ["[% set s %][= slow.min =][% endset %][= s ~ 27 =]", "[= 'a' ~ 1 =]", '[= "一" =]', "[= slow.case =]"]
+)
+def test_text_is_not_printed(source: str) -> None:
+    """A number by hand cannot come in on the back of a measured one."""
+    text, mistakes = render(source)
+    assert text == ""
+    assert ["不印文字" in str(m) for m in mistakes] == [True]
+
+
+def test_filters_tests_and_files_are_refused_one_by_one() -> None:
+    found = wrong('[= slow.min|round =]\n[% if slow is defined %][% endif %]\n[= "x"|upper =]\n[% include "mkdocs.yml" %]')
+    assert [line.split("：")[0] for line in found] == [f"docs/p.md:{n}" for n in (3, 4, 5, 6)]
+    assert "不能用 | round" in found[0]
+    assert "不能用 is defined" in found[1]
+    assert "页面不能读别的文件" in found[3]
+
+
+def test_what_the_plugin_passes_is_not_seen() -> None:
+    """Front matter and the site's configuration cannot shadow a macro, nor be read."""
+    links = Links(lambda machine, experiment: "", lambda machine, experiment: ())
+    page = Page("docs/p.md", "lab", 1, {"x": Record(RecordView(SLOW_AND_FAST))}, links, [])
+    environment = PageEnvironment()
+    environment.page = page
+    template = environment.from_string('[= record("x").series("slow", "matmul").typical =][= secret =]')
+    shown = late.as_text(template.render(record="front matter", secret="s3", config={}, page=None), page.values)
+    assert shown == "40.0 ms"
+    assert [m.message.split("。")[0] for m in page.mistakes] == ["不认识的名字 secret"]
+
+
+def test_a_page_cannot_choose_the_branch_itself() -> None:
+    source = "[% set _arm = 0 %][% claim slow.typical > fast.typical %][% set _arm = 1 %]慢[% elif fast.typical > slow.typical %]快[% endclaim %]"
+    assert render(source) == ("慢", [])
+
+
+def test_claims_inside_claims_and_loops() -> None:
+    source = (
+        "[% claim slow.typical > fast.typical %]外[% claim same(slow.typical, slow.typical) %]内[% endclaim %][% endclaim %]"
+        "[% for a in [slow, fast] %][% claim a.typical > fast.typical %]慢[% noise %]平[% endclaim %][% endfor %]"
+    )
+    assert render(source) == ("外内慢平", [])
+
+
+def test_a_sentence_that_does_not_hold_is_not_even_evaluated() -> None:
+    source = "[% claim slow.typical > fast.typical %]慢[% elif fast.typical > slow.typical %][= faster(fast.typical, slow.typical) =][% endclaim %]"
+    assert render(source) == ("慢", [])
+
+
+@pytest.mark.parametrize(
+    ("condition", "shown"),
+    [
+        ("slow.typical > fast.typical", "噪声"),
+        ("not slow.typical > fast.typical", "噪声"),
+        ("slow.typical > fast.typical and m.has('slow')", "噪声"),
+        ("slow.typical > fast.typical or m.has('slow')", "成立"),
+        ("not (slow.typical > fast.typical and slow.typical > 5 * fast.typical)", "成立"),
+        ("slow.typical > fast.typical and slow.typical > 5 * fast.typical", ""),
+        ("slow.typical > 5 * fast.typical", ""),
+    ],
+)
+def test_noise_is_a_third_value(condition: str, shown: str) -> None:
+    text, mistakes = render(f"[% claim {condition} %]成立[% noise %]噪声[% endclaim %]", EQUAL)
+    assert text == shown
+    assert [("没有一句话合 lab 的数据" in str(m)) for m in mistakes] == ([] if shown else [True])
+
+
+def test_a_shown_claim_carries_its_evidence() -> None:
+    environment = PageEnvironment()
+    links = Links(lambda machine, experiment: "", lambda machine, experiment: ())
+    page = environment.page = Page("docs/p.md", "lab", 1, {"x": Record(RecordView(SLOW_AND_FAST))}, links, [])
+    text = environment.from_string(SETS + "[% claim slow.typical > fast.typical %]慢[% endclaim %]").render()
+    html = late.resolve(text, page.values, lambda value, reason: None)
+    assert html.startswith('<span class="claim" data-claim="holds" data-evidence="')
+    assert "typical(slow/matmul/steady/ready)（40.0 ms）" in html
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "[% claim slow.typical > fast.typical %]慢",
+        "[= slow.min",
+        "[% endclaim %]",
+        "[% claim %]x[% endclaim %]",
+        "[% elif x %]",
+        "[= =]",
+        "[% if %]",
+    ],
+)
+def test_wrong_syntax_has_file_and_line(source: str) -> None:
+    (found,) = wrong(f"\n\n{source}")
+    assert found.startswith("docs/p.md:5：写法不对")
+
+
+def test_machines_are_never_mixed() -> None:
+    """C24: arithmetic and comparisons need one machine."""
+    other = measured(*rounds("slow", 0.04, 0.04, 0.04), machine=SLOW_AND_FAST.machine.model_copy(update={"label": "other"}))
+    links = Links(lambda machine, experiment: "", lambda machine, experiment: ())
+    environment = PageEnvironment()
+    records = {"x": Record(RecordView(SLOW_AND_FAST)), "y": Record(RecordView(other))}
+    page = environment.page = Page("docs/p.md", "lab", 1, records, links, [])
+    body = '[% set there = record("y").series("slow", "matmul") %][= there.typical / fast.typical =][% claim there.typical > fast.typical %]慢[% endclaim %]'
+    assert late.as_text(environment.from_string(SETS + body).render(), page.values) == ""
+    assert ["来自两台机器（other、lab）" in m.message for m in page.mistakes] == [True, True]
+
+
+def test_a_record_that_was_already_complained_about_is_not_complained_about_again() -> None:
+    links = Links(lambda machine, experiment: "", lambda machine, experiment: ())
+    environment = PageEnvironment()
+    page = environment.page = Page("docs/p.md", "lab", 1, {"x": Record(None)}, links, [])
+    body = "[= slow.min =][% claim slow.typical > 2 * fast.typical %]慢[% endclaim %][% if m.rounds > 2 %]多[% endif %][= times(slow.min, fast.min) =]"
+    environment.from_string(SETS + body).render()
+    assert page.mistakes == []
