@@ -158,8 +158,16 @@ BLOCK = Placed("text", '<figure class="output"><pre><code>out</code></pre></figu
 
 @pytest.mark.parametrize(
     "place",
-    [T, f"!!! note\n\n    {T}", f"???+ note\n\n    前\n\n    {T}", f'=== "甲"\n\n    前\n\n    {T}', f"1.  甲\n\n    {T}"]
-    + [f'!!! note\n\n    === "甲"\n\n        {T}', f"> {T}", f"前\n\n{T}\n\n后"],
+    [
+        T,
+        f"!!! note\n\n    {T}",
+        f"???+ note\n\n    前\n\n    {T}",
+        f'=== "甲"\n\n    前\n\n    {T}',
+        f"1.  甲\n\n    {T}",
+        f'!!! note\n\n    === "甲"\n\n        {T}',
+        f"> {T}",
+        f"前\n\n{T}\n\n后",
+    ],
 )
 def test_c30_a_block_stands_in_any_container(place: str) -> None:
     html, refused = page(f"{place}\n\n## 后面", BLOCK)

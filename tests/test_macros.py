@@ -194,10 +194,10 @@ def test_what_the_plugin_passes_is_not_seen() -> None:
     page = Page("docs/p.md", "lab", 1, {"x": Record(RecordView(SLOW_AND_FAST))}, links, [])
     environment = PageEnvironment()
     environment.page = page
-    template = environment.from_string('[= record("x").series("slow", "matmul").typical =][= secret =]')
-    shown = late.as_text(template.render(record="front matter", secret="s3", config={}, page=None), page.values)
+    template = environment.from_string('[= record("x").series("slow", "matmul").typical =][= other =]')
+    shown = late.as_text(template.render(record="front matter", other="s3", config={}, page=None), page.values)
     assert shown == "40.0 ms"
-    assert [m.message.split("。")[0] for m in page.mistakes] == ["不认识的名字 secret"]
+    assert [m.message.split("。")[0] for m in page.mistakes] == ["不认识的名字 other"]
 
 
 def test_a_page_cannot_choose_the_branch_itself() -> None:

@@ -1,0 +1,383 @@
+"""Small books, built by the real MkDocs from records of their own: what is published, and what stops a build."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Mapping
+from contextlib import suppress
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from measure import staleness
+from measure.experiments.cpu_matmul import EXPERIMENT
+from measure.record import Measured
+from measure.store import Store, dumps
+from tests.samples import LAB, SLOW_AND_FAST, measured, rounds, run
+
+ROOT = Path(__file__).parent.parent
+INPUTS = staleness.inputs(EXPERIMENT)
+CONFIG = f"""
+INHERIT: {ROOT / "mkdocs.yml"}
+site_name: 小书
+site_url: https://example.org/book/
+nav:
+hooks: [{ROOT / "measure/hooks.py"}]
+extra_css: []
+extra: {{generator: false, measure: {{reference: lab, records: records}}}}
+plugins:
+  - search: {{lang: [en]}}
+  - macros: {{j2_variable_start_string: "[=", j2_variable_end_string: "=]", j2_block_start_string: "[%", j2_block_end_string: "%]"}}
+"""
+SETS = """[% set m = record("cpu-matmul") %]
+[% set slow = m.series("slow", "matmul") %]
+[% set fast = m.series("fast", "matmul") %]
+"""
+GOOD = f"""{SETS}# 慢 [= times(slow.typical, fast.typical) =]
+
+慢的用 [= slow.typical =]，见[别处](b.md#计时方法)。[% claim slow.typical > fast.typical %]它慢。[% elif fast.typical > slow.typical %]它快。[% endclaim %]
+
+## 慢了 [= slow.typical / fast.typical =] 倍
+
+```mermaid
+flowchart TB
+  a["[= slow.min =]"]
+```
+"""
+OTHER = "# 别处\n\n## 计时方法\n\n[回去](a.md)\n"
+
+
+def of(record: Measured, label: str = "lab", **changes: object) -> Measured:
+    """The record as one of `cpu-matmul` that is not stale."""
+    machine = LAB.model_copy(update={"label": label})
+    return record.model_copy(update={"experiment": "cpu-matmul", "machine": machine, "inputs": INPUTS, **changes})
+
+
+REVERSED = measured(*rounds("fast", 0.050, 0.0502, 0.0498), *rounds("slow", 0.010, 0.0101, 0.0099))
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Path:
+    """Two good pages, and a record on each of two machines that tell opposite stories."""
+    return write(tmp_path / "book", {"a.md": GOOD, "b.md": OTHER})
+
+
+def write(book: Path, pages: Mapping[str, str]) -> Path:
+    (book / "docs").mkdir(parents=True)
+    (book / "mkdocs.yml").write_text(CONFIG, encoding="utf-8")
+    change(book, pages)
+    store = Store(book / "records")
+    store.save(of(SLOW_AND_FAST))
+    store.save(of(REVERSED, "box"))
+    return book
+
+
+def change(book: Path, pages: Mapping[str, str]) -> None:
+    for name, text in pages.items():
+        (book / "docs" / name).write_bytes(text.encode())
+
+
+def build(book: Path, *flags: str, **env: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mkdocs", "build", *flags]
+    return subprocess.run(
+        command, cwd=book, env=environment(book) | env, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def environment(book: Path) -> dict[str, str]:
+    unwanted = {"PYTHONHASHSEED", "SOURCE_DATE_EPOCH"}
+    kept = {name: value for name, value in os.environ.items() if name not in unwanted}
+    return kept | {
+        "MEASURE": "cached",
+        "PYTHONPATH": str(ROOT),
+        "NO_MKDOCS_2_WARNING": "1",
+        "XDG_CACHE_HOME": str(book.parent / "cache"),
+    }
+
+
+def good(book: Path, *flags: str, **env: str) -> Path:
+    done = build(book, *flags, **env)
+    assert done.returncode == 0, done.stderr
+    return book / "site"
+
+
+def mistakes(book: Path, *flags: str, **env: str) -> list[str]:
+    """What a build refuses: the lines of its list."""
+    done = build(book, *flags, **env)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr, done.stderr
+    assert not (book / "site").exists()
+    return re.findall(r"^  (\S+:\d+：.*)$", done.stderr, re.MULTILINE)
+
+
+def page(site: Path, where: str) -> str:
+    return (site / where / "index.html").read_text(encoding="utf-8")
+
+
+def words(html: str) -> str:
+    return unescape(re.sub(r"<[^>]*>", "", html))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_a_good_book(book: Path) -> None:
+    site = good(book, "--strict")
+    html = page(site, "a")
+    assert "<title>慢 4.0 倍 - 小书</title>" in html
+    assert "40.0 ms</a></data>" in html
+    assert re.findall(r'data-claim="(\w+)"', html) == ["holds"]
+    assert "它慢。" in html
+    assert "它快。" not in html
+    assert 'a["39.4 ms"]' in unescape(html)
+    assert re.findall(r'<h[12] id="([^"]*)"', html) == ["慢", "慢了-倍"]
+    assert 'href="../records/lab/cpu-matmul/#slow-matmul-steady-ready"' in html
+    assert 'id="slow-matmul-steady-ready"' in page(site, "records/lab/cpu-matmul")
+    assert json.loads((site / "records/lab/cpu-matmul.json").read_text(encoding="utf-8"))["experiment"] == "cpu-matmul"
+    assert "慢 4.0 倍" in page(site, "b")  # in the navigation
+    assert not [p.name for p in book.iterdir() if p.name.startswith(".site")]
+
+
+def test_each_machine_has_its_page(book: Path) -> None:
+    site = good(book)
+    html = page(site, "a/m/box")
+    assert "它快。" in html
+    assert "它慢。" not in html
+    assert "10.0 ms</a></data>" in html
+    assert {machine for machine in re.findall(r'data-machine="(\w+)"', html)} == {"box"}
+    assert 'href="../../../b/#计时方法"' in unescape(html)
+    assert re.findall(r'<nav class="machines".*?</nav>', html) == [
+        '<nav class="machines" aria-label="换一台机器看这一页">这一页的数字来自：<a href="../../">lab</a> · <strong aria-current="page">box</strong></nav>'
+    ]
+    assert 'href="m/box/"' in page(site, "a")
+    assert "/a/m/box/" not in (site / "sitemap.xml").read_text(encoding="utf-8")
+    assert "/a/" in (site / "sitemap.xml").read_text(encoding="utf-8")
+    assert '<link rel="canonical" href="../../">' in html
+
+
+def test_no_placeholder_is_left_and_the_search_knows_the_values(book: Path) -> None:
+    site = good(book)
+    for name, content in contents(site).items():
+        if name.endswith((".html", ".json", ".xml")):
+            assert not re.search("[\ue000-\uf8ff]", content.decode()), name
+    entries = json.loads((site / "search/search_index.json").read_text(encoding="utf-8"))["docs"]
+    assert any(entry["title"] == "慢 4.0 倍" and "40.0 ms" in entry["text"] for entry in entries)
+    assert not [entry["location"] for entry in entries if "/m/" in entry["location"]]
+
+
+def test_c43_two_builds_are_the_same_bytes(book: Path, tmp_path: Path) -> None:
+    again = write(tmp_path / "elsewhere" / "again", {"b.md": OTHER, "a.md": GOOD})
+    one = contents(good(book, PYTHONHASHSEED="1"))
+    two = contents(good(again, PYTHONHASHSEED="2", RAYON_NUM_THREADS="1", OMP_NUM_THREADS="1"))
+    assert one == two
+    assert not [name for name, content in one.items() if str(tmp_path).encode() in content or str(ROOT).encode() in content]
+
+
+@pytest.mark.parametrize("flags", [[], ["-q"], ["-v"], ["--strict"], ["-q", "--strict"], ["-v", "--strict"]], ids=" ".join)
+def test_c05_c08_all_mistakes_are_listed_and_the_old_site_stays(book: Path, flags: list[str]) -> None:
+    before = contents(good(book))
+    bad_a = "---\ntags: [a]\n---\n\n" + GOOD + '\n[= m.series("slwo", "matmul").min =]\n\n[= 27 =]\n'
+    change(book, {"a.md": bad_a, "b.md": OTHER + "\n[= nope.min =]\n"})
+    done = build(book, *flags)
+    assert done.returncode == 1
+    at = bad_a.splitlines().index("[= 27 =]") + 1
+    listed = done.stdout + done.stderr
+    assert "有 3 处要改，网站没有更新" in listed
+    assert f"docs/a.md:{at - 2}：cpu-matmul 没有叫 slwo 的实现；有 fast、slow" in listed
+    assert f"docs/a.md:{at}：[= 27 =] 不是测出来的" in listed
+    assert "docs/b.md:7：不认识的名字 nope" in listed
+    assert contents(book / "site") == before
+
+
+@pytest.mark.parametrize("flags", [["-q"], ["-v", "--strict"]], ids=" ".join)
+def test_c37_dead_links_stop_the_build(book: Path, flags: list[str]) -> None:
+    change(book, {"b.md": OTHER.replace("计时方法", "怎么计时") + "\n[没有](c.md)\n\n<img src='/x.png'>\n"})
+    done = build(book, *flags)
+    assert done.returncode == 1
+    assert re.search(r"docs/a.md:6：链接 \S*#计时方法 没有去处", unescape(urllib.request.unquote(done.stderr)))  # type: ignore[attr-defined]
+    assert "docs/b.md:7：链接" in done.stderr
+    assert "docs/b.md:9：链接 /x.png 没有去处" in done.stderr
+
+
+def test_c01_c02_c03_braces_of_other_languages(book: Path) -> None:
+    lines = [
+        'let t = format!("{{ {} }}", x);',
+        'println!("{{ {:?} }}", v);',
+        'f"{{x}}"',
+        "${{ runner.os }}",
+        "{% raw %} {# no #}",
+        r"\frac{{a}}{b}",
+    ]
+    body = "\n".join(
+        ["```text", *lines, "```", "", "## 小节 {#sec}", "", "段 `{#a`", "", "结果 [= slow.typical =]", "", "段 `b#}`"]
+    )
+    change(book, {"a.md": f"{SETS}# 甲\n\n{body}\n"})
+    html = page(good(book), "a")
+    (block,) = re.findall(r"<code>(.*?)</code></pre>", html, re.DOTALL)
+    assert words(block).splitlines() == lines
+    assert '<h2 id="sec">' in html
+    assert "结果 40.0 ms" in words(html)
+    assert [code for code in ("{#a", "b#}") if f"<code>{code}</code>" in html] == ["{#a", "b#}"]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_c30_c32_blocks_in_containers(book: Path, newline: str) -> None:
+    fences = "```\n`````\n~~~\n## no heading\n[= 6*7 =] {{ 7*6 }} <script>alert(1)</script>\n"
+    record = measured(run("slow", 1, (0.04, 0.04), stdout=fences), run("fast", 1, (0.01, 0.01)))
+    Store(book / "records").save(of(record))
+    blocks = ['[= output(m, "slow") =]', '[= table(["谁", "时间"], ["慢", slow.min]) =]']
+    pieces = [f'!!! note "题"\n\n    前\n\n    {b}\n\n    后' for b in blocks] + [f"1.  甲\n\n    {b}" for b in blocks]
+    pieces += [f"!!! note\n\n    ??? tip\n\n        {b}" for b in blocks] + blocks
+    source = f"{SETS}# 甲\n\n" + "\n\n文\n\n".join(pieces) + "\n\n## 后面\n"
+    change(book, {"a.md": source.replace("\n", newline), "b.md": "# 乙\n"})
+    html = page(good(book), "a")
+    article = html[html.index("<article") : html.index("</article>")]
+    shown = re.findall(r'<figure class="output"><pre><code>(.*?)</code></pre>', article, re.DOTALL)
+    assert [unescape(s) for s in shown] == [f"## round 1\n{fences}".rstrip("\n")] * 4
+    assert article.count("<table>") == 4
+    assert len(re.findall(r'<div class="admonition note">.*?<(?:figure|table)', article, re.DOTALL)) == 4
+    assert '<h2 id="后面">' in article
+    assert "<script" not in article
+
+
+def test_c30_a_block_after_a_line_is_refused_with_its_line(book: Path) -> None:
+    change(book, {"b.md": f'---\ntags: [x]\n---\n{SETS}# 乙\n\n## 计时方法\n\n下表：\n[= table(["谁"], ["慢"]) =]\n'})
+    assert [m for m in mistakes(book) if "自成一段" in m][0].startswith("docs/b.md:12：")
+
+
+SOURCE = f"{SETS}# 甲\n\n[% claim slow.typical > 2 * fast.typical %]慢得多。[% endclaim %]\n"
+
+
+def test_swapped_records_leave_no_false_sentence(book: Path) -> None:
+    """One page, records exchanged: another sentence, or an error that names page, line and machine."""
+    change(book, {"a.md": GOOD, "b.md": OTHER})
+    Store(book / "records").save(of(REVERSED))
+    html = page(good(book), "a")
+    assert "它快。" in html
+    assert "它慢。" not in html
+    assert "慢 0.20 倍" in html
+    (book / "site").rename(book / "kept")
+    change(book, {"a.md": SOURCE, "b.md": "# 乙\n"})
+    found = mistakes(book)
+    assert [m.split("：")[0] for m in found] == ["docs/a.md:6", "docs/a.md:6"]
+    assert [re.search(r"没有一句话合 (\w+) 的数据", m)[1] for m in found] == ["box", "lab"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda text: "", "文件是空的"),
+        (lambda text: text[: len(text) // 2], "记录损坏"),
+        (lambda text: "<html>", "记录损坏"),
+        (lambda text: text.replace("0.04,", "NaN,", 1), "NaN 不是 JSON 数字"),
+        (lambda text: text.replace('"schema_version": 1', '"schema_version": 9'), "第 9 版"),
+        (lambda text: text.replace('"label": "lab"', '"label": "box"'), "和文件名不符"),
+        (lambda text: text.replace('"quick": false', '"quick": true'), "试跑"),
+    ],
+    ids=["empty", "cut off", "not JSON", "NaN", "newer", "another machine's", "quick"],
+)
+def test_a_damaged_record_stops_the_build_once(book: Path, damage: object, says: str) -> None:
+    path = book / "records/measured/lab/cpu-matmul.json"
+    assert callable(damage)
+    path.write_text(damage(dumps(of(SLOW_AND_FAST))), encoding="utf-8")
+    (found,) = mistakes(book)
+    assert found.startswith("records/measured/lab/cpu-matmul.json:1：")
+    assert says in found
+
+
+def test_a_record_that_is_missing_is_named_once(book: Path) -> None:
+    (book / "records/measured/lab/cpu-matmul.json").unlink()
+    assert mistakes(book) == ["docs/a.md:1：cpu-matmul 在 lab 上没有记录；有记录的机器：box。运行 measure run cpu-matmul"]
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ('[= record("nope").series("a", "b").min =]', "docs/b.md:7：没有叫 nope 的实验；有 cpu-matmul"),
+        ("[% set r = record %]", "docs/b.md:7：record 只能写成"),
+        ("[= config.site_name =][= environment =]", "docs/b.md:7：不认识的名字 config"),
+        ('[% include "mkdocs.yml" %]', "docs/b.md:7：页面不能读别的文件"),
+        ("[% if %]", "docs/b.md:7：写法不对"),
+    ],
+)
+def test_what_a_page_may_not_ask(book: Path, source: str, says: str) -> None:
+    change(book, {"b.md": f"{OTHER}\n{source}\n"})
+    found = mistakes(book)
+    assert [m for m in found if m.startswith(says)], found
+
+
+@pytest.mark.parametrize("key", ["title", "render_macros", "ignore_macros"])
+def test_front_matter_that_would_get_round_the_macros(book: Path, key: str) -> None:
+    change(book, {"b.md": f"---\n{key}: true\n---\n{OTHER}"})
+    assert [m.split("：")[1] for m in mistakes(book)] == [f"front matter 里不能有 {key}"]
+
+
+def test_front_matter_does_not_shadow_a_macro(book: Path) -> None:
+    change(book, {"a.md": f"---\nrecord: x\nslow: 27\nbest: y\n---\n{GOOD}"})
+    assert "40.0 ms</a></data>" in page(good(book), "a")
+
+
+def test_private_characters_from_a_snippet_forge_nothing(book: Path) -> None:
+    (book / "forged.txt").write_text("\ue000\ue010\ue001 \ue000\ue019\ue019\ue001", encoding="utf-8")
+    change(book, {"b.md": f'{OTHER}\n```\n--8<-- "forged.txt"\n```\n'})
+    assert "\ufffd \ufffd" in page(good(book), "b")
+
+
+def test_a_stale_reference_is_told_and_stops_a_strict_build(book: Path) -> None:
+    Store(book / "records").save(of(SLOW_AND_FAST, inputs=INPUTS | {"parameters": "other"}))
+    (found,) = mistakes(book, "--strict", "-q")
+    assert found.startswith("docs/a.md:1：cpu-matmul 在参考机器 lab 上的记录已过期：parameters 改过")
+    html = page(good(book), "a")
+    assert 'class="measured stale"' in html
+    assert 'class="stale-notice"' in html
+
+
+def test_an_unknown_mode(book: Path) -> None:
+    done = build(book, "-q", MEASURE="sometimes")
+    assert done.returncode == 1
+    assert "MEASURE=sometimes：只能是 auto、cached、fresh" in done.stderr
+
+
+def test_c41_serve_shows_mistakes_on_the_page_and_builds_once_a_change(book: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = book.parent / "log"
+    with log.open("w", encoding="utf-8") as out:
+        command = [sys.executable, "-m", "mkdocs", "serve", "-a", f"127.0.0.1:{port}"]
+        server = subprocess.Popen(command, cwd=book, env=environment(book), stdout=out, stderr=out)
+    try:
+        url = f"http://127.0.0.1:{port}/book/a/"
+        assert 'class="mistakes"' not in wait_for(url, "40.0 ms")
+        change(book, {"a.md": GOOD + "\n[= 27 =]\n"})
+        html = wait_for(url, 'class="mistakes"')
+        assert "docs/a.md:15：[= 27 =] 不是测出来的" in unescape(html)
+        time.sleep(2)
+        assert log.read_text(encoding="utf-8").count("Building documentation") == 2
+        change(book, {"a.md": GOOD})
+        wait_for(url, 'class="mistakes"', there=False)
+    finally:
+        server.terminate()
+        server.wait(10)
+    assert not (book / "site").exists()
+
+
+def wait_for(url: str, text: str, *, there: bool = True) -> str:
+    deadline = time.monotonic() + 30
+    html = ""
+    while time.monotonic() < deadline:
+        with suppress(OSError):
+            html = urllib.request.urlopen(url, timeout=5).read().decode()  # noqa: S310 - loopback
+            if (text in html) is there:
+                return html
+        time.sleep(0.3)
+    raise AssertionError(html[-2000:])
