@@ -31,7 +31,6 @@ def test_every_program_runs_and_its_record_is_whole(tmp_path: Path) -> None:
     assert features["pitb-exec-cpu"] == ("burn-flex v0.22.1 [std]",)
     assert features["pitb-exec-cpu-simd"] == ("burn-flex v0.22.1 [rayon,simd,std]",)
     assert features["pitb-exec-cpu-default"] == ("burn-flex v0.22.1 [default,rayon,simd,std]",)
-    assert not list(tmp_path.rglob("*.json")), "a quick run is not kept"
 
 
 def test_threads_are_symbolic_and_capped_at_eight() -> None:

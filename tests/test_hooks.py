@@ -153,7 +153,7 @@ def test_each_machine_has_its_page(book: Path) -> None:
     assert "它快。" in html
     assert "它慢。" not in html
     assert "10.0 ms</a></data>" in html
-    assert {machine for machine in re.findall(r'data-machine="(\w+)"', html)} == {"box"}
+    assert set(re.findall(r'data-machine="(\w+)"', html)) == {"box"}
     assert 'href="../../../b/#计时方法"' in unescape(html)
     assert re.findall(r'<nav class="machines".*?</nav>', html) == [
         '<nav class="machines" aria-label="换一台机器看这一页">这一页的数字来自：<a href="../../">lab</a> · <strong aria-current="page">box</strong></nav>'
@@ -251,7 +251,7 @@ def test_c30_c32_blocks_in_containers(book: Path, newline: str) -> None:
 
 def test_c30_a_block_after_a_line_is_refused_with_its_line(book: Path) -> None:
     change(book, {"b.md": f'---\ntags: [x]\n---\n{SETS}# 乙\n\n## 计时方法\n\n下表：\n[= table(["谁"], ["慢"]) =]\n'})
-    assert [m for m in mistakes(book) if "自成一段" in m][0].startswith("docs/b.md:12：")
+    assert next(m for m in mistakes(book) if "自成一段" in m).startswith("docs/b.md:12：")
 
 
 SOURCE = f"{SETS}# 甲\n\n[% claim slow.typical > 2 * fast.typical %]慢得多。[% endclaim %]\n"
