@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from measure.late import mermaid_label
+
 pytestmark = pytest.mark.site
 RECORDS = Path(__file__).parents[2] / "measure" / "records"
 PAGE = "burn/cpu-matmul/"
@@ -27,13 +29,55 @@ def test_the_diagram_is_drawn_with_measured_labels_and_nothing_comes_from_elsewh
     """C36: no request to another host, and the diagram's library is a file of the site."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
+    page.add_init_script(OPEN_SHADOWS)
     page.goto(M2)
-    page.wait_for_selector("div.mermaid")
-    # Material draws into a closed shadow root: the source has gone, and what is drawn has a height.
-    page.wait_for_function("document.querySelector('div.mermaid').getBoundingClientRect().height > 100")
+    drawn = page.locator("div.mermaid svg")
+    drawn.wait_for()
+    for label in ["模板：21.4 ms", "3.50 ms", "1.56 ms", "798 µs", "apple-amx"]:
+        assert label in (drawn.text_content() or "")
+    box = drawn.bounding_box()
+    assert box is not None
+    assert box["height"] > 100
     assert page.locator("pre.mermaid").count() == 0
     assert f"{address}assets/mermaid.min.js" in asked
     assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
+
+
+OPEN_SHADOWS = """
+    const attach = Element.prototype.attachShadow;
+    Element.prototype.attachShadow = function (options) { return attach.call(this, { ...options, mode: "open" }); };
+"""
+"""Material draws diagrams into a closed shadow root, where nothing can look."""
+
+LABELS = [
+    "编译 (首次)",
+    "2.0 (±0.1)",
+    "a|b",
+    '他说"快"了',
+    "Tensor<B, 2>",
+    "a & b #1; &lt; `c` {d} [e] %% f",
+    "end",
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+]
+
+
+def test_c34_labels_show_the_text_of_the_data(page: Page) -> None:
+    """The real parser takes every label, of a node and of an edge, and a reader sees the very text."""
+    page.goto(PAGE)
+    page.wait_for_function("window.mermaid !== undefined")
+    lines = [f'  n{i}["{mermaid_label(label)}"] -->|"{mermaid_label(label)}"| m{i}' for i, label in enumerate(LABELS)]
+    source = unescape("flowchart TB\n" + "\n".join(lines))
+    script = """async source => {
+        const { svg } = await mermaid.render("labels", source);
+        const shown = new DOMParser().parseFromString(svg, "text/html");
+        const texts = selector => [...shown.querySelectorAll(selector)].map(e => e.textContent.trim()).filter(Boolean);
+        return [texts(".nodeLabel"), texts(".edgeLabel span.edgeLabel"), shown.querySelectorAll("script, img").length];
+    }"""
+    nodes, edges, executable = page.evaluate(script, source)
+    assert [n for n in nodes if not re.fullmatch(r"m\d", n)] == LABELS
+    assert edges == LABELS
+    assert executable == 0
 
 
 def test_a_number_leads_to_its_record(page: Page) -> None:
@@ -97,14 +141,32 @@ def test_no_placeholder_is_left_anywhere(site: Path) -> None:
 def test_every_number_is_traced_to_its_record(site: Path, where: str) -> None:
     """Each value on the page is computed again from the samples (or the printed figures) that its formula names."""
     html = (site / where / "index.html").read_text(encoding="utf-8")
-    numbers = re.findall(
-        r'<data class="measured[^"]*" value="([^"]*)" data-unit="([^"]*)" data-machine="([^"]*)" data-experiment="([^"]*)" data-formula="([^"]*)">',
-        html,
-    )
-    assert numbers
-    for value, _, machine, experiment, formula in numbers:
-        record = load(machine, experiment)
-        assert float(value) == pytest.approx(evaluate(unescape(formula), record), rel=1e-12), formula
+    assert len(NUMBER.findall(html)) == html.count('<data class="measured') > 0
+    for value, unit, machine, experiment, formula, shown in NUMBER.findall(html):
+        found = evaluate(unescape(formula), load(machine, experiment))
+        assert float(value) == pytest.approx(found, rel=1e-12), formula
+        assert says(unescape(shown), unit, found), (shown, formula)
+
+
+NUMBER = re.compile(
+    r'<data class="measured[^"]*" value="([^"]*)" data-unit="([^"]*)" data-machine="([^"]*)" data-experiment="([^"]*)" '
+    r'data-formula="([^"]*)"><a [^>]*>([^<]*)</a></data>'
+)
+
+
+def says(shown: str, unit: str, value: float) -> bool:
+    """Is the printed text the value, to the digits it shows? Cells of a column have their unit in its head."""
+    number = re.search(r"[\d.]+", shown)
+    assert number is not None
+    half = 0.5 * 10.0 ** -len(number[0].partition(".")[2])
+    if "快" in shown:
+        scales = [100 * (1 - value)]
+    elif "%" in shown:
+        scales = [100 * value]
+    else:
+        scales = [value * 10**power for power in ((0, 3, 6, 9) if unit == "s" else (0,))]
+    significant = 3 if unit == "s" else 2
+    return any(abs(float(number[0]) - scale) <= max(half, 0.5 * scale * 10 ** (1 - significant)) * 1.000001 for scale in scales)
 
 
 def load(machine: str, experiment: str) -> Any:
