@@ -124,9 +124,9 @@ def main(context: Context, folder: Path | None) -> None:
     signal.signal(signal.SIGTERM, _terminate)
 
 
-def _here() -> Machine:
+def _here(store: Store) -> Machine:
     try:
-        return machine.this_machine()
+        return machine.this_machine(store.fingerprint)
     except machine.MachineError as error:
         fail(str(error))
 
@@ -142,7 +142,7 @@ def _experiments(names: tuple[str, ...]) -> list[Experiment]:
 
 def _statuses(experiments: list[Experiment], store: Store) -> list[Status]:
     """The state of each experiment here and on every machine that has a record."""
-    here = _here()
+    here = _here(store)
     try:
         return [
             staleness.status(experiment, store, label, here)
@@ -242,7 +242,7 @@ def run(store: Store, names: tuple[str, ...], everything: bool, quick: bool, for
     experiments = _experiments(names)
     done: list[dict[str, object]] = []
     errors: list[str] = []
-    here = _here()
+    here = _here(store)
     with console_progress() as progress, tempfile.TemporaryDirectory(prefix="measure-") as scratch:
         target = Store(Path(scratch)) if quick else store
         for experiment in experiments:
@@ -284,7 +284,7 @@ def run(store: Store, names: tuple[str, ...], everything: bool, quick: bool, for
 @click.pass_obj
 def show(store: Store, name: str, label: str | None, as_json: bool) -> None:
     """Print one record."""
-    label = label or _here().label
+    label = label or _here(store).label
     try:
         record = store.load(name, label)
     except StoreError as error:

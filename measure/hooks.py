@@ -145,7 +145,7 @@ def _measure(b: Build, wanted: list[str]) -> str | None:
     from measure.machine import MachineError, this_machine
 
     try:
-        machine = this_machine()
+        machine = this_machine(b.store.fingerprint)
         known = b.store.fingerprint(machine.label)
         if known is not None and known != machine.model_dump():
             raise StoreError(clash(machine.label))

@@ -113,7 +113,7 @@ def run(
     anything is started, `RunFailedError` when the attempt was kept instead, and lets `KeyboardInterrupt` through once no child is left.
     """
     progress = progress or Silent()
-    here = machine.this_machine()
+    here = machine.this_machine(store.fingerprint)
     _check_can_run(experiment, store, here, root)
     with machine.exclusive(lambda: progress.note("另一个测量正在进行，等它结束")):
         return _measure(experiment, store, here, quick, progress, root)
@@ -453,7 +453,7 @@ def bring_up_to_date(
     known = load_all()
     errors: list[str] = []
     try:
-        here = machine.this_machine()
+        here = machine.this_machine(store.fingerprint)
     except machine.MachineError as error:
         return [str(error)]
     for name in dict.fromkeys(experiments):

@@ -11,6 +11,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
@@ -76,6 +77,7 @@ class Store:
         if record.failures:
             raise StoreError(f"{record.experiment}：有失败的运行，不能作为记录保存")
         path = self.path("measured", record.machine.label, record.experiment)
+        self.load(record.experiment, record.machine.label)  # a damaged file is for its owner to look at, not for us to replace
         known = self.fingerprint(record.machine.label)
         if known is not None and known != record.machine.model_dump():
             raise StoreError(clash(record.machine.label))
@@ -90,9 +92,10 @@ class Store:
         return path
 
     def fingerprint(self, label: str) -> dict[str, object] | None:
-        """The machine that the measured records under `label` describe; None where there are none."""
+        """The machine that the measured records under `label` describe; None where there are none that can be read."""
         for path in sorted(self.root.glob(f"measured/{label}/*.json")):
-            return load_file(path).machine.model_dump()
+            with suppress(StoreError):  # whoever needs that record will say what is wrong with it
+                return load_file(path).machine.model_dump()
         return None
 
 

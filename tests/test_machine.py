@@ -29,6 +29,22 @@ def test_label_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.this_machine().label == "my-desk"
 
 
+def test_a_label_that_another_machine_has_gets_a_suffix(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two machines of one kind: neither refuses to measure, and their records stay apart."""
+    monkeypatch.delenv("MEASURE_MACHINE", raising=False)
+    plain = machine.this_machine()
+    other = plain.model_dump() | {"memory_gib": 1}
+    apart = machine.this_machine(lambda _: other)
+    assert re.fullmatch(re.escape(plain.label) + "-[0-9a-f]{4}", apart.label)
+    assert apart == machine.this_machine(lambda _: other)
+    assert machine.this_machine(lambda _: plain.model_dump()) == plain
+
+
+def test_a_given_label_is_never_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEASURE_MACHINE", "my-desk")
+    assert machine.this_machine(lambda _: {"cpu": "another"}).label == "my-desk"
+
+
 @pytest.mark.parametrize("label", ["My Desk", "../x", "a--b", "机器"])
 def test_bad_label_is_refused_with_the_cure(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEASURE_MACHINE", label)

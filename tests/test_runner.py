@@ -352,7 +352,7 @@ def test_records_of_another_machine_under_this_label(
     x = experiment(Case("a", program("a")))
     runner.run(x, store)
     other = machine.this_machine().model_copy(update={"cpu": "another"})
-    monkeypatch.setattr(machine, "this_machine", lambda: other)
+    monkeypatch.setattr(machine, "this_machine", lambda known: other)
     with pytest.raises(NotRunnableError, match="MEASURE_MACHINE"):
         runner.run(x, store)
 
