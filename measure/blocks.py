@@ -46,7 +46,7 @@ def fact(f: FactView, links: Links) -> Placed:
     record = f.owner
     href = f"{links.record(record.machine, record.experiment)}#{f.anchor}"
     html = (
-        f'<data class="fact" value="{escape(f.text())}" data-machine="{record.machine}" data-experiment="{record.experiment}" '
+        f'<data class="fact" value="{escape(str(f.fact.value))}" data-machine="{record.machine}" data-experiment="{record.experiment}" '
         f'data-formula="{escape(f.formula)}"><a href="{escape(href)}">{escape(f.text())}</a></data>'
     )
     return Placed(f.text(), html)

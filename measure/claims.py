@@ -5,15 +5,20 @@ Logic is Kleene's (strong three-valued): noise stays noise unless the other side
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import exp, log
+from operator import ge, gt, le, lt
 
 from measure import stats
-from measure.quantity import PageError, Quantity, combine, constant
+from measure.quantity import PageError, Quantity, combine, constant, total
+from measure.record import Param, Statistic
 from measure.stats import State
+from measure.view import FactView, Family, SeriesView
 
 WORDS: dict[State, str] = {"holds": "成立", "fails": "不成立", "noise": "在噪声之内"}
+EXACT: dict[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 FLIPPED: dict[State, State] = {"holds": "fails", "fails": "holds", "noise": "noise"}
 
 
@@ -35,6 +40,8 @@ def compare(left: object, operator: str, right: object) -> Verdict:
     """
     if isinstance(left, Verdict) or isinstance(right, Verdict):
         raise PageError("两个判断之间用 and、or，不能用比较号")
+    if isinstance(left, FactView) or isinstance(right, FactView):
+        return _compare_facts(left, operator, right)
     if operator in ("<", "<="):
         return compare(right, {"<": ">", "<=": ">="}[operator], left)
     if operator not in (">", ">="):
@@ -53,6 +60,97 @@ def same(a: object, b: object, within: float = 0.05) -> Verdict:
     e = _ratio_estimate(one, two)
     state = stats.near(e, within)
     return Verdict(state, f"{_show(one)} 与 {_show(two)} 相差不到 {within:.0%}：{_interval(e, one, two)}，{WORDS[state]}")
+
+
+def ordered(*items: object) -> Verdict:
+    """Is each smaller than the next?"""
+    if len(items) < 2:
+        raise PageError("ordered() 至少要两个量")
+    return both([compare(a, "<", b) for a, b in pairwise(items)])
+
+
+def parts(whole: object, *pieces: object, within: float = 0.1) -> Verdict:
+    """Do the pieces add up to the whole, up to a factor 1 + `within`?"""
+    if len(pieces) < 2:
+        raise PageError("parts() 要一个总量和至少两个部分")
+    return same(total(*map(_comparable, pieces)), whole, within)
+
+
+def flips(a: SeriesView, b: SeriesView, one: Statistic, other: Statistic) -> Verdict:
+    """Is one series the smaller by the statistic `one` and the larger by `other`? Each by its value in every run."""
+    if len(a.samples_a_run | b.samples_a_run) > 1 and "min" in (one, other):
+        raise PageError(f"{a.id} 和 {b.id} 每次运行的样本数不同，最小值不能相比")
+    first, second = (compare(a.by_run(name), "<", b.by_run(name)) for name in (one, other))
+    evidence = f"按 {one}：{first.evidence}；按 {other}：{second.evidence}"
+    if "noise" in (first.state, second.state):
+        return Verdict("noise", evidence)
+    return Verdict("holds" if first.state != second.state else "fails", evidence)
+
+
+def all_over(param: str, left: Family | Quantity, operator: str, right: Family | Quantity) -> Verdict:
+    """Does `left operator right` hold at every value of `param`? Families go by `.typical`; a quantity is the same everywhere."""
+    families = [f for f in (left, right) if isinstance(f, Family)]
+    if not families or any(f.param != param for f in families):
+        raise PageError(f'all_over("{param}", …) 要至少一边是 m.over("{param}", …)')
+    values = list(families[0].members)
+    if any(list(f.members) != values for f in families):
+        raise PageError(f"all_over 两边的 {param} 不一样：{'；'.join('、'.join(map(str, f.members)) for f in families)}")
+
+    def at(side: Family | Quantity, value: Param) -> Quantity:
+        return side.members[value].typical if isinstance(side, Family) else side
+
+    return both([compare(at(left, value), operator, at(right, value)) for value in values])
+
+
+def identical(*facts: object) -> Verdict:
+    """Are facts equal to the last bit? Where all have IEEE bits, those decide."""
+    if len(facts) < 2:
+        raise PageError("identical() 至少要两个事实")
+    views = [_fact(f) for f in facts]
+    bits = [v.fact.bits for v in views]
+    values: list[object] = list(bits) if all(bits) else [v.fact.value for v in views]
+    shown = "、".join(f"{v.formula} = {value}" for v, value in zip(views, values, strict=True))
+    state: State = "holds" if all(value == values[0] for value in values[1:]) else "fails"
+    return Verdict(state, f"{shown}：{'全等' if state == 'holds' else '不全等'}")
+
+
+def within_abs(a: object, b: object, tolerance: float) -> Verdict:
+    """Do two facts that are numbers (or a fact and a number) differ by at most `tolerance`?"""
+    if not isinstance(a, FactView) and not isinstance(b, FactView):
+        raise PageError("within_abs 至少一边是 m.fact(…)；量和量之间用 same")
+    gap = abs(_number(a) - _number(b))
+    state: State = "holds" if gap <= tolerance else "fails"
+    return Verdict(state, f"{_name(a)} 与 {_name(b)} 相差 {gap:.2g}，限度 {tolerance:.2g}，{WORDS[state]}")
+
+
+def _fact(value: object) -> FactView:
+    if not isinstance(value, FactView):
+        raise PageError(f"这里要事实（m.fact(…)），不是 {type(value).__name__}")
+    return value
+
+
+def _number(value: object) -> float:
+    plain = value.fact.value if isinstance(value, FactView) else value
+    if isinstance(plain, bool) or not isinstance(plain, (int, float)):
+        raise PageError(f"{_name(value)} 不是数，不能比大小")
+    return plain
+
+
+def _name(value: object) -> str:
+    return f"{value.formula}（{value.fact.value}）" if isinstance(value, FactView) else str(value)
+
+
+def _compare_facts(left: object, operator: str, right: object) -> Verdict:
+    """Facts are exact: no noise."""
+    if operator in ("==", "!="):
+        one, two = (v.fact.value if isinstance(v, FactView) else v for v in (left, right))
+        holds = (one == two) == (operator == "==")
+    elif operator in EXACT:
+        holds = EXACT[operator](_number(left), _number(right))
+    else:
+        raise PageError(f"事实之间不能用 {operator}")
+    state: State = "holds" if holds else "fails"
+    return Verdict(state, f"{_name(left)} {operator} {_name(right)}，{WORDS[state]}")
 
 
 def both(parts: Sequence[object]) -> Verdict:

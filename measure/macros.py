@@ -25,8 +25,8 @@ from measure import blocks, claims, late, plots
 from measure.blocks import Links
 from measure.claims import Verdict
 from measure.late import Placed
-from measure.quantity import PageError, Quantity, constant, ratio
-from measure.view import FactView, RecordView, SeriesView, best
+from measure.quantity import PageError, Quantity, constant, difference, ratio, total
+from measure.view import FactView, Family, RecordView, SeriesView, best
 
 DELIMITERS = {
     "variable_start_string": "[=",
@@ -51,8 +51,9 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 PUBLIC: dict[type, frozenset[str]] = {
     Quantity: frozenset({"digits", "text"}),
     SeriesView: frozenset({"min", "median", "p90", "typical", "cores", "round", "n", "case"}),
-    RecordView: frozenset({"machine", "published", "rounds", "has", "series", "fact", "version"}),
-    FactView: frozenset(),
+    RecordView: frozenset({"machine", "published", "rounds", "has", "series", "over", "fact", "version"}),
+    FactView: frozenset({"of", "digits"}),
+    Family: frozenset(),
 }
 """What a page may ask of an object; everything else does not exist for it."""
 
@@ -193,10 +194,20 @@ class Page:
             "times": times,
             "faster": faster,
             "share": share,
+            "total": total,
+            "difference": difference,
             "same": claims.same,
+            "ordered": claims.ordered,
+            "parts": claims.parts,
+            "flips": claims.flips,
+            "all_over": claims.all_over,
+            "identical": claims.identical,
+            "within_abs": claims.within_abs,
             "q": constant,
             "table": table,
             "bars": bars,
+            "stacked": lambda title, *rows: plots.stacked(title, rows),
+            "strip": lambda title, *rows, log=False: plots.strip(title, rows, log=log),
             "output": output,
             "versions": lambda view, *names: blocks.versions([view], names),
             "conditions": blocks.conditions,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_EVEN, Decimal
+from statistics import mean
 
 from measure.record import TIME_UNITS, Unit
 from measure.stats import Runs
@@ -160,6 +161,72 @@ def ratio(a: Quantity, b: Quantity, across: str | None = None) -> Quantity:
     return combine(a, b, -1, () if across is None else (across,))
 
 
+def total(*parts: Quantity) -> Quantity:
+    """The sum of quantities of one unit on one machine."""
+    if len(parts) < 2:
+        raise PageError("total() 至少要两个量")
+    return _linear([(1, part) for part in parts], ())
+
+
+def difference(a: Quantity, b: Quantity, across: str | None = None) -> Quantity:
+    """The first less the second, which has to be positive; `across` permits the one named axis to differ."""
+    if across is not None and across not in AXES:
+        raise PageError(f"across 只能是 {'、'.join(AXES)}，这里是 {across}")
+    return _linear([(1, a), (-1, b)], () if across is None else (across,))
+
+
+def _linear(terms: list[tuple[int, Quantity]], across: tuple[str, ...]) -> Quantity:
+    """Σ ± q. Its logarithm is taken as linear in the logarithms of the terms (the delta method), each weighted by its part.
+
+    A printed figure's margin is weighted likewise, so that the difference of two near figures proves little.
+    """
+    first = terms[0][1]
+    basis = first.basis
+    for _, q in terms[1:]:
+        if q.unit != first.unit:
+            raise PageError(f"{first.formula} 的单位是 {first.unit}，{q.formula} 的是 {q.unit}，不能相加减")
+        basis = check_comparable(replace(first, basis=basis), q, across)
+    value = sum(sign * q.value for sign, q in terms)
+    formula = " ".join(f"{'-' if sign < 0 else '+'} {q.formula}" for sign, q in terms).removeprefix("+ ")
+    if value <= 0:
+        raise PageError(f"{formula} 不是正数（{value:.3g}），不能写成一段时间")
+    factors: dict[Runs, float] | None = {}
+    weights, centre = [], 0.0
+    for sign, q in terms:
+        if q.factors is None:
+            factors = None
+            break
+        weights.append(sign * _centre(q))
+    if factors is not None:
+        centre = sum(weights)
+        if centre <= 0:
+            factors = None
+        else:
+            weights = [weight / centre for weight in weights]
+            for weight, (_, q) in zip(weights, terms, strict=True):
+                for runs, power in (q.factors or {}).items():
+                    factors[runs] = factors.get(runs, 0.0) + weight * power
+    logs = sum(power * mean(map(math.log, runs.medians)) for runs, power in (factors or {}).items())
+    margins = [abs(w) * math.log(q.margin) for w, (_, q) in zip(weights, terms, strict=False) if q.margin is not None]
+    return Quantity(
+        value=value,
+        unit=first.unit,
+        formula=formula,
+        basis=basis,
+        factors=factors,
+        constant=centre / math.exp(logs) if factors is not None else 1.0,
+        margin=math.exp(sum(margins)) if margins else None,
+        note=formula,
+        anchor=first.anchor,
+        across=across,
+    )
+
+
+def _centre(q: Quantity) -> float:
+    """Where verdicts see a quantity: its constant times the geometric means of the run medians behind it."""
+    return q.constant * math.exp(sum(power * mean(map(math.log, runs.medians)) for runs, power in (q.factors or {}).items()))
+
+
 def constant(text: str) -> Quantity:
     """`q("1 s")`: a fixed threshold to compare with. Raises `PageError` for a unit that isn't one."""
     number, _, unit = text.partition(" ")
@@ -217,6 +284,15 @@ def time_unit(seconds: float, digits: int = 3) -> TimeUnit:
     """The unit that suits `seconds` at `digits` significant digits."""
     rounded = _rounded(seconds, digits)
     return next(TimeUnit(unit, e) for unit, e in PRINTED_UNITS if rounded.adjusted() >= e or unit == "ns")
+
+
+def format_scientific(value: float, digits: int) -> str:
+    """`value` at `digits` significant digits, with a power of ten where zeros would have to be counted: −7.15 × 10⁻⁹."""
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        return format_number(value, digits).replace("-", "−")
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{mantissa} × 10{raised}".replace("-", "−")
 
 
 def format_bytes(value: float, digits: int = 3) -> str:

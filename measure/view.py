@@ -5,12 +5,12 @@ Every look-up that does not match exactly one thing is a `PageError` that lists 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from statistics import median
 
-from measure.quantity import Basis, PageError, Quantity, check_comparable
+from measure.quantity import MOST_DIGITS, Basis, PageError, Quantity, check_comparable, format_scientific
 from measure.record import (
     Absent,
     Build,
@@ -49,12 +49,39 @@ class FactView:
     formula: str
     anchor: str
     owner: RecordView
+    significant: int | None = None
+    """How many digits of a number to print; None for all."""
+
+    @property
+    def of(self) -> int:
+        """The n of a count k of n."""
+        if self.fact.of is None:
+            raise PageError(f"{self.formula} 不是「n 次里的 k 次」，没有 .of")
+        return self.fact.of
+
+    def digits(self, n: int) -> FactView:
+        """The same number, printed with n significant digits."""
+        if isinstance(self.fact.value, (str, bool)):
+            raise PageError(f"{self.formula} 不是数，不能写 .digits")
+        if n not in range(1, MOST_DIGITS + 1):
+            raise PageError(f"{self.formula} 能写 1 到 {MOST_DIGITS} 位有效数字，不能写 {n!r} 位")
+        return replace(self, significant=n)
 
     def text(self) -> str:
         """The value, with its n where it is a count."""
         if self.fact.of is not None:
             return f"{self.fact.value} / {self.fact.of}"
+        if self.significant is not None and not isinstance(self.fact.value, (str, bool)):
+            return format_scientific(self.fact.value, self.significant)
         return str(self.fact.value)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Series that differ in one parameter only, by its values."""
+
+    param: str
+    members: dict[Param, SeriesView]
 
 
 class SeriesView:
@@ -100,6 +127,33 @@ class SeriesView:
     def typical(self) -> Quantity:
         """The median of the run medians: exists for printed rounds too, and is what verdicts go by."""
         return self._quantity(median(self._run_medians()), "typical", 3, judged=True)
+
+    def by_run(self, name: Statistic) -> Quantity:
+        """A statistic of each run, and their median: what a verdict on that statistic goes by.
+
+        A smallest sample is comparable only between series that take as many samples a run; `flips` sees to that.
+        """
+        values = []
+        for p in self._points:
+            if isinstance(p.series, Series):
+                values.append(_of(p.series.samples, name))
+            elif name in p.series.printed:
+                values.append(p.series.printed[name].value)
+            else:
+                raise PageError(f"{self.id} 没有发表 {name}")
+        runs = Runs(f"{self._record.experiment}/{self._where()}/{name}", tuple(values))
+        return replace(self._quantity(median(values), name, 3, judged=False), factors={runs: 1.0})
+
+    @property
+    def samples_a_run(self) -> set[int]:
+        """How many samples the runs took; empty where nobody says."""
+        counts = (len(p.series.samples) if isinstance(p.series, Series) else p.series.n for p in self._points)
+        return {n for n in counts if n is not None}
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """What was measured in each run, for plots."""
+        return self._points
 
     @property
     def cores(self) -> Quantity:
@@ -158,7 +212,7 @@ class SeriesView:
         samples = [s for one in series if isinstance(one, Series) for s in one.samples]
         judged = name == "median"
         if samples:
-            value = {"min": min(samples), "median": median(samples), "p90": percentile(samples, 90)}[name]
+            value = _of(samples, name)
             return self._quantity(value, name, 3, judged=judged and len(self._points) > 1)
         printed = [one.printed[name] for one in series if isinstance(one, PublishedSeries) and name in one.printed]
         if len(printed) < len(series):
@@ -174,7 +228,7 @@ class SeriesView:
         runs = (value,) if published and statistic != "typical" else self._run_medians() if judged else ()
         return Quantity(
             value,
-            self._unit(),
+            self.unit,
             f"{statistic}({self._where()})",
             basis=self._basis(),
             factors={Runs(f"{self._record.experiment}/{self._where()}", runs): 1.0} if judged else None,
@@ -184,7 +238,9 @@ class SeriesView:
             anchor=self.anchor,
         )
 
-    def _unit(self) -> Unit:
+    @property
+    def unit(self) -> Unit:
+        """Of all its samples."""
         first = self._points[0].series
         if isinstance(first, Series):
             return first.unit
@@ -287,6 +343,17 @@ class RecordView:
             each = _list(f"{p.series.phase} {p.series.scope} {_settings(p.params)}" for p in found)
             raise PageError(f"{case} 有 {len(distinct)} 组都符合 {asked}：{each}。写明是哪一组")
         return SeriesView(self, tuple(found))
+
+    def over(
+        self, param: str, case: str, metric: str, *, phase: str | None = None, scope: str | None = None, **params: Param
+    ) -> Family:
+        """The series that differ in `param` only, for `all_over`."""
+        self._known(case, metric, params)
+        values = {p.params[param] for p in self._points if self._matches(p, case, metric, params) and param in p.params}
+        if not values:
+            raise PageError(f"{self.machine} 上 {case} 的 {metric} 没有按 {param} 分开的数据")
+        found = {v: self.series(case, metric, phase=phase, scope=scope, **{**params, param: v}) for v in sorted(values, key=str)}
+        return Family(param, found)
 
     def all_series(self) -> list[SeriesView]:
         """Everything there is, in the order it was recorded."""
@@ -402,6 +469,13 @@ def _points(record: Measured | Published) -> Iterable[Point]:
         for run in record.runs:
             for one in run.series:
                 yield Point(run.case, {**run.params, **one.params}, run.round, one)
+
+
+def _of(samples: Sequence[float], name: Statistic) -> float:
+    statistics: dict[str, Callable[[Sequence[float]], float]] = {"min": min, "median": median, "p90": lambda s: percentile(s, 90)}
+    if name not in statistics:
+        raise PageError(f"没有统计量 {name}；有 {_list(statistics)}")
+    return statistics[name](samples)
 
 
 def _significant(printed: Printed) -> int:

@@ -5,9 +5,26 @@ from typing import get_args
 
 import pytest
 
-from measure.claims import Verdict, as_verdict, both, compare, either, negate, same
-from measure.quantity import Basis, PageError, Quantity, constant, ratio
+from measure.claims import (
+    Verdict,
+    all_over,
+    as_verdict,
+    both,
+    compare,
+    either,
+    flips,
+    identical,
+    negate,
+    ordered,
+    parts,
+    same,
+    within_abs,
+)
+from measure.quantity import Basis, PageError, Quantity, constant, difference, ratio, total
+from measure.record import Fact
 from measure.stats import Runs, State
+from measure.view import FactView, Family, RecordView
+from tests.records import make_measured
 
 STATES: tuple[State, ...] = get_args(State)
 STEADY = (0.99, 1.0, 1.0, 1.0, 1.01)
@@ -165,3 +182,99 @@ def test_evidence_names_both_sides_and_their_values() -> None:
     evidence = compare(series(0.054, "tmpl"), ">", 4 * series(0.002, "torch")).evidence
     assert evidence.startswith("tmpl（54.0 ms） > torch * 4（8.00 ms）：比值 6.75，区间 ")
     assert evidence.endswith("，成立")
+
+
+def test_sums_and_differences_of_series() -> None:
+    """A call that returned after 1 and was ready after 100 waited for 99."""
+    call, ready = series(1.0, "call"), series(100.0, "ready")
+    wait = difference(ready, call)
+    assert wait.value == pytest.approx(99.0)
+    assert compare(wait, ">", 90 * call).state == "holds"
+    assert compare(total(ready, call), ">", 1.005 * ready).state == "noise"  # below the floor
+    assert total(ready, call).value == pytest.approx(101.0)
+    with pytest.raises(PageError, match="不是正数"):
+        difference(call, ready)
+
+
+def test_a_difference_is_less_certain_than_its_terms() -> None:
+    """By the delta method 100 − 98 has fifty times the relative deviation of either: nothing can be said of it."""
+    rest = difference(series(100.0, "whole"), series(98.0, "part"))
+    assert rest.value == pytest.approx(2.0)
+    assert compare(rest, ">", constant("1 s")).state == "noise"
+
+
+def test_the_margin_of_printed_figures_grows_in_a_difference() -> None:
+    """1.05 of each of two figures near 100: their difference of 10 may be anything."""
+    assert compare(difference(printed(100.0, "a"), printed(90.0, "b")), ">", constant("5 s")).state == "noise"
+    assert compare(difference(printed(100.0, "a"), printed(10.0, "b")), ">", constant("5 s")).state == "holds"
+
+
+def test_ordered_takes_every_neighbour() -> None:
+    a, b, c = series(1.0, "a"), series(2.0, "b"), series(3.0, "c")
+    assert ordered(a, b, c).state == "holds"
+    assert ordered(a, c, b).state == "fails"
+    assert ordered(a, series(1.0, "a2"), c).state == "noise"
+
+
+def test_parts_add_up_or_do_not() -> None:
+    """The published 32 × 5.4 ms of SVD exceeds the whole of 161 ms: such a sum has to fail."""
+    whole = series(0.161, "whole")
+    assert parts(whole, series(0.120, "svd"), series(0.040, "rest")).state == "holds"
+    assert parts(whole, 32 * series(0.0054, "svd"), series(0.040, "rest")).state == "fails"
+    with pytest.raises(PageError, match="两个部分"):
+        parts(whole, series(0.120, "svd"))
+
+
+@pytest.fixture
+def view() -> RecordView:
+    """Minimum and median disagree about who is faster: jax 10 and 17, tenferro 14.6 and 14.9, as once published."""
+    jax = [[10.0 * f, 17.0 * f, 19.0 * f] for f in STEADY]
+    tenferro = [[14.6 * f, 14.9 * f, 15.5 * f] for f in STEADY]
+    slow = [[20.0 * f, 30.0 * f, 40.0 * f] for f in STEADY]
+    return RecordView(make_measured({"jax": jax, "tenferro": tenferro, "slow": slow}))
+
+
+def test_flips(view: RecordView) -> None:
+    jax, tenferro, slow = (view.series(name, "matmul") for name in ("jax", "tenferro", "slow"))
+    assert flips(jax, tenferro, "min", "median").state == "holds"
+    assert flips(tenferro, jax, "median", "min").state == "holds"
+    assert flips(jax, slow, "min", "median").state == "fails"
+    assert flips(jax, jax, "min", "median").state == "noise"
+
+
+def test_flips_refuses_minima_of_unequal_samples() -> None:
+    """C6: the smallest of 200 is smaller than the smallest of 20 without being faster."""
+    view = RecordView(make_measured({"a": [[1.0] * 20] * 5, "b": [[1.0] * 200] * 5}))
+    with pytest.raises(PageError, match="样本数不同"):
+        flips(view.series("a", "matmul"), view.series("b", "matmul"), "min", "median")
+
+
+def test_all_over_holds_only_where_every_member_does(view: RecordView) -> None:
+    one = {"0.30": view.series("jax", "matmul"), "0.40": view.series("tenferro", "matmul")}
+    slow = {"0.30": view.series("slow", "matmul"), "0.40": view.series("slow", "matmul")}
+    assert all_over("beta", Family("beta", {**one}), "<", Family("beta", {**slow})).state == "holds"
+    assert all_over("beta", Family("beta", {**one}), ">", view.series("tenferro", "matmul").typical).state == "noise"
+    with pytest.raises(PageError, match="不一样"):
+        all_over("beta", Family("beta", {**one}), "<", Family("beta", {"0.30": slow["0.30"]}))
+    with pytest.raises(PageError, match="over"):
+        all_over("width", Family("beta", {**one}), "<", Family("beta", {**slow}))
+
+
+def fact(value: float | str, bits: str | None = None, view: RecordView | None = None, of: int | None = None) -> FactView:
+    owner = view or RecordView(make_measured({"a": [[1.0]]}))
+    return FactView(Fact(name="x", value=value, bits=bits, of=of), f"fact({value})", "facts", owner)
+
+
+def test_facts_are_exact() -> None:
+    close = fact(0.790559063800966, "3fe94c4274329bdf"), fact(0.790559063800966, "3fe94c4274329bdc")
+    assert identical(*close).state == "fails"
+    assert identical(close[0], fact(0.790559063800966, "3fe94c4274329bdf")).state == "holds"
+    assert within_abs(*close, 1e-12).state == "holds"
+    assert within_abs(close[0], 0.790559070951263, 1e-12).state == "fails"
+    assert compare(fact(10, of=10), "==", 10).state == "holds"
+    assert compare(fact(9, of=10), "==", fact(9, of=10).of).state == "fails"
+    assert compare(fact(9), "<", 10).state == "holds"
+    with pytest.raises(PageError, match="不是数"):
+        compare(fact("openblas"), "<", 10)
+    with pytest.raises(PageError, match="same"):
+        within_abs(series(1.0), series(2.0), 0.1)

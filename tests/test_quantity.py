@@ -17,6 +17,7 @@ from measure.quantity import (
     constant,
     format_bytes,
     format_number,
+    format_scientific,
     format_time,
     ratio,
     time_unit,
@@ -224,3 +225,11 @@ def test_two_experiments_on_one_machine_are_both_named() -> None:
     basis = check_comparable(quantity(1.0), quantity(1.0, basis=replace(HERE, experiment="other")))
     assert basis is not None
     assert basis.experiment == "cpu-matmul+other"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(-7.150297e-9, "−7.15 × 10⁻⁹"), (4.576e-8, "4.58 × 10⁻⁸"), (0.0, "0"), (-0.5, "−0.500"), (1234567.0, "1.23 × 10⁶")],
+)
+def test_small_facts_have_a_power_of_ten(value: float, text: str) -> None:
+    assert format_scientific(value, 3) == text

@@ -1,0 +1,57 @@
+"""Plots: what is drawn is what was measured, and a reader who cannot see it is told the same."""
+
+import re
+
+import pytest
+
+from measure import plots
+from measure.quantity import PageError
+from measure.record import Machine, Printed, Published, PublishedSeries
+from measure.view import RecordView
+from tests.records import make_measured
+
+M2 = Machine(label="m2", cpu="Apple M2 Max", cores=12, memory_gib=None, system="macOS")
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+@pytest.fixture
+def view() -> RecordView:
+    return RecordView(make_measured({"quick": [[0.001, 0.002], [0.003, 0.001]], "slow": [[1.0, 4.0], [2.0, 3.0]]}))
+
+
+def test_strip_draws_every_sample(view: RecordView) -> None:
+    placed = plots.strip("用时", [("快", view.series("quick", "matmul")), None, ("慢", view.series("slow", "matmul"))], log=True)
+    assert len(re.findall(r'aria-roledescription="point"', placed.html)) == 8
+    assert "（ms，对数轴）" in placed.html
+    assert placed.text == "快 1.00 ms 到 3.00 ms，4 个点；慢 1.00 s 到 4.00 s，4 个点"
+
+
+def test_strip_of_printed_figures_draws_what_was_printed() -> None:
+    series = PublishedSeries(
+        case="quick", metric="matmul", phase="steady", scope="ready", printed={"min": Printed(text="10.2", unit="µs"), "median": Printed(text="17.2", unit="µs")}
+    )  # fmt: skip
+    record = Published(
+        schema_version=1, origin="published", experiment="x", machine=M2, source="", conditions="", versions={}, series=(series,)
+    )
+    placed = plots.strip("用时", [("快", RecordView(record).series("quick", "matmul"))])
+    assert placed.text == "快 10.2 µs 到 17.2 µs，2 个点"
+
+
+def test_stacked_bars_name_their_parts(view: RecordView) -> None:
+    quick, slow = view.series("quick", "matmul").typical, view.series("slow", "matmul").typical
+    placed = plots.stacked("一次求值", [("程序", [("奇异值分解", slow), ("收缩", quick)])])
+    assert len(re.findall(r'aria-roledescription="bar"', placed.html)) == 2
+    assert "奇异值分解" in placed.html
+    assert placed.text == "程序：奇异值分解 2.50 s、收缩 1.75 ms"
+
+
+@pytest.mark.parametrize("rows", [[], [None]])
+def test_nothing_to_draw_is_an_error(rows: list[None]) -> None:
+    with pytest.raises(PageError, match="至少一行"):
+        plots.strip("空", rows)
+    with pytest.raises(PageError, match="至少一行"):
+        plots.stacked("空", rows)
