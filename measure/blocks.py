@@ -9,7 +9,7 @@ from html import escape
 
 from measure.late import Placed
 from measure.quantity import PageError, Quantity, time_unit
-from measure.record import Published
+from measure.record import Output, Published, Run
 from measure.view import FactView, RecordView
 
 ELIDED = "…"
@@ -101,19 +101,11 @@ def output(
 ) -> Placed:
     """What programs printed, line for line. With `lines`, only lines holding that text; what is left out shows as an ellipsis."""
     record = view.data
-    chosen: list[tuple[int | None, str]] = []
-    if isinstance(record, Published):
-        chosen = [
-            (o.round, o.text)
-            for o in record.outputs
-            if o.case in cases and params.items() <= o.params.items() and (not rounds or o.round is None or o.round in rounds)
-        ]
-    else:
-        chosen = [
-            (r.round, r.stdout)
-            for r in record.runs
-            if r.case in cases and params.items() <= r.params.items() and (not rounds or r.round in rounds)
-        ]
+    chosen: Sequence[Run | Output] = [
+        one
+        for one in (record.outputs if isinstance(record, Published) else record.runs)
+        if one.case in cases and params.items() <= one.params.items() and (not rounds or one.round in (*rounds, None))
+    ]
     for case in cases:
         view.has(case)
     if not chosen:
@@ -121,13 +113,14 @@ def output(
             f"{view.machine} 上没有 {'、'.join(cases)} 的输出（轮次 {list(rounds) or '全部'}，参数 {params or '不限'}）"
         )
     text: list[str] = []
-    for number_, group in _by_round(chosen):
+    for number_, group in _by_round([(one.round, one.text if isinstance(one, Output) else one.stdout) for one in chosen]):
         if number_ is not None and (len(rounds) != 1):
             text.append(f"## round {number_}")
         for one in group:
             text.extend(_only(one.rstrip("\n").split("\n"), lines))
     shown = "\n".join(_squeeze(text))
-    return _figure(shown, _caption(view))
+    when = record.source if isinstance(record, Published) else record.started[:10]
+    return _figure(shown, f"{view.machine}，{when}；{view.load_note(chosen)}")
 
 
 def _by_round(chosen: list[tuple[int | None, str]]) -> list[tuple[int | None, list[str]]]:
@@ -143,13 +136,6 @@ def _only(lines: list[str], wanted: str | None) -> list[str]:
 
 def _squeeze(lines: list[str]) -> list[str]:
     return [line for i, line in enumerate(lines) if line != ELIDED or i == 0 or lines[i - 1] != ELIDED]
-
-
-def _caption(view: RecordView) -> str:
-    record = view.data
-    if isinstance(record, Published):
-        return f"{view.machine}，{record.source}；{record.conditions}"
-    return f"{view.machine}，{record.started[:10]}；{view.load_note()}"
 
 
 def versions(views: Sequence[RecordView], names: Sequence[str]) -> Placed:

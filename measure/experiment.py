@@ -89,6 +89,8 @@ class Experiment:
     estimate: float
     """Seconds one round of all cases is expected to take, for the progress display."""
     excerpts: tuple[SourceLines, ...] = ()
+    data: tuple[str, ...] = ()
+    """Files that the programs read, from the project's root: inputs of the record like the programs themselves."""
 
 
 def load_all() -> dict[str, Experiment]:

@@ -167,6 +167,10 @@ class Page:
         ) -> Placed:
             return blocks.output(view, cases, rounds, lines, params)
 
+        def versions(views: RecordView | Sequence[RecordView], *names: str) -> Placed:
+            """Of one record or of several of the same machine."""
+            return blocks.versions([views] if isinstance(views, RecordView) else views, names)
+
         def bars(title: str, *rows: tuple[str, Quantity] | None) -> Placed:
             return plots.bars(title, rows)
 
@@ -209,7 +213,7 @@ class Page:
             "stacked": lambda title, *rows: plots.stacked(title, rows),
             "strip": lambda title, *rows, log=False: plots.strip(title, rows, log=log),
             "output": output,
-            "versions": lambda view, *names: blocks.versions([view], names),
+            "versions": versions,
             "conditions": blocks.conditions,
             "features": blocks.features,
             "excerpt": blocks.excerpt,

@@ -156,23 +156,25 @@ def combine(a: Quantity, b: Quantity, power: int, across: tuple[str, ...] = ()) 
 
 def ratio(a: Quantity, b: Quantity, across: str | None = None) -> Quantity:
     """a/b; `across` permits the one named axis to differ."""
+    return combine(a, b, -1, _axes(across))
+
+
+def _axes(across: str | None) -> tuple[str, ...]:
     if across is not None and across not in AXES:
         raise PageError(f"across 只能是 {'、'.join(AXES)}，这里是 {across}")
-    return combine(a, b, -1, () if across is None else (across,))
+    return () if across is None else (across,)
 
 
-def total(*parts: Quantity) -> Quantity:
-    """The sum of quantities of one unit on one machine."""
+def total(*parts: Quantity, across: str | None = None) -> Quantity:
+    """The sum of quantities of one unit on one machine; `across` permits the one named axis to differ."""
     if len(parts) < 2:
         raise PageError("total() 至少要两个量")
-    return _linear([(1, part) for part in parts], ())
+    return _linear([(1, part) for part in parts], _axes(across))
 
 
 def difference(a: Quantity, b: Quantity, across: str | None = None) -> Quantity:
     """The first less the second, which has to be positive; `across` permits the one named axis to differ."""
-    if across is not None and across not in AXES:
-        raise PageError(f"across 只能是 {'、'.join(AXES)}，这里是 {across}")
-    return _linear([(1, a), (-1, b)], () if across is None else (across,))
+    return _linear([(1, a), (-1, b)], _axes(across))
 
 
 def _linear(terms: list[tuple[int, Quantity]], across: tuple[str, ...]) -> Quantity:

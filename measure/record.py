@@ -81,6 +81,8 @@ class Fact(Model):
     """A value that is not a time: a checksum, a count, a version, a text."""
 
     name: Name
+    params: dict[str, Param] = {}
+    """What it holds for, beyond the settings of its run (`beta`), as with a series."""
     value: bool | int | Finite | str
     of: int | None = None
     """For a count k of n: the n."""
@@ -233,6 +235,8 @@ class Measured(Model):
         for run in self.runs:
             if _repeats((s.metric, s.phase, s.scope, frozenset(s.params.items())) for s in run.series):
                 raise ValueError(f"{run.case}, round {run.round}: a series appears twice")
+            if _repeats((f.name, frozenset(f.params.items())) for f in run.facts):
+                raise ValueError(f"{run.case}, round {run.round}: a fact appears twice")
         return self
 
     @model_validator(mode="after")
@@ -273,6 +277,8 @@ class PublishedSeries(Model):
     n: int | None = None
     warm_up: int | None = None
     cores: None = None
+    source: str = ""
+    """Where the figure stood, or how it was read, if the outputs alone do not show it."""
     printed: dict[Statistic, Printed]
 
     @model_validator(mode="after")
@@ -285,10 +291,9 @@ class PublishedSeries(Model):
 
 
 class PublishedFact(Fact):
-    """A fact of one case, or of the whole record where `case` is None."""
+    """A fact of one case, or of the whole record where `case` is None. Its `params` are all the settings it holds for."""
 
     case: Name | None = None
-    params: dict[str, Param] = {}
 
 
 class Output(Model):
@@ -297,6 +302,9 @@ class Output(Model):
     case: Name
     params: dict[str, Param] = {}
     round: int | None = None
+    load: str = ""
+    """The load average beside these lines, as it was printed: a value or a range. Empty where the publication has only one
+    for all."""
     text: str
 
 
@@ -319,9 +327,11 @@ class Published(Model):
     absent: tuple[Absent, ...] = ()
 
     @model_validator(mode="after")
-    def _each_series_once(self) -> Self:
+    def _each_figure_once(self) -> Self:
         if _repeats((s.case, s.metric, s.phase, s.scope, frozenset(s.params.items()), s.round) for s in self.series):
             raise ValueError("a series (case, metric, phase, scope, parameters, round) appears twice")
+        if _repeats((f.case, f.name, frozenset(f.params.items())) for f in self.facts):
+            raise ValueError("a fact (case, name, parameters) appears twice")
         return self
 
 

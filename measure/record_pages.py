@@ -8,7 +8,7 @@ from statistics import median
 
 from measure.late import Placed, token
 from measure.quantity import format_bytes, format_time
-from measure.record import Measured, Param, Published, Series, Statistic
+from measure.record import Measured, Param, Published, PublishedSeries, Series, Statistic
 from measure.view import RecordView, SeriesView
 
 Row = Sequence[str]
@@ -25,7 +25,7 @@ def page(
         return token(len(values) - 1)
 
     parts = [f"# {record.experiment}：{record.machine.label}", question, put(_head(record, changed, pages))]
-    parts += ["## 数据", put(_series(record))]
+    parts += ["## 数据", put(_series(record) if isinstance(record, Measured) else _figures(record))]
     if isinstance(record, Measured):
         parts += ["## 每次运行 { #runs }", put(_runs(record))]
         parts += ["## 全部样本 { #samples }", put(_samples(record))]
@@ -84,18 +84,30 @@ def _head(record: Measured | Published, changed: Sequence[str], pages: Sequence[
     return f'{_table(["", ""], rows)}{shown}<p><a href="../{record.experiment}.json" download>下载这份记录（JSON）</a></p>'
 
 
-def _views(record: Measured | Published) -> list[SeriesView]:
-    return RecordView(record).all_series()
-
-
-def _series(record: Measured | Published) -> str:
+def _series(record: Measured) -> str:
     rows = []
-    for view in _views(record):
+    for view in RecordView(record).all_series():
         rounds = [view.round(k) for k in view.round_numbers]
         each = " / ".join(_statistic(r, "median") for r in rounds) if len(rounds) > 1 else ""
         cells = [view.id, str(view.n or "—"), _statistic(view, "min"), _statistic(view, "median"), _statistic(view, "p90"), each]
         rows.append(f'<tr id="{view.anchor}">' + "".join(f"<td>{escape(c)}</td>" for c in cells) + "</tr>")
     head = "".join(f"<th>{h}</th>" for h in ["数据", "n", "最小", "中位数", "第 90 百分位", "各轮中位数"])
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _figures(record: Published) -> str:
+    """Every printed figure in the digits it was printed in. Without samples there is nothing to pool."""
+    rows = []
+    for view in RecordView(record).all_series():
+        for k, p in enumerate(view.points):
+            assert isinstance(p.series, PublishedSeries)
+            texts = {name: f"{figure.text} {figure.unit}" for name, figure in p.series.printed.items()}
+            shown = [texts.get(name, "—") for name in ("min", "median", "p90", "value")]
+            cells = [view.id, str(p.round or "—"), str(p.series.n or "—"), *shown, p.series.source]
+            anchor = f' id="{view.anchor}"' if k == 0 else ""
+            rows.append(f"<tr{anchor}>" + "".join(f"<td>{escape(c)}</td>" for c in cells) + "</tr>")
+    names = ["数据", "轮", "n", "最小", "中位数", "第 90 百分位", "没有写明是哪种", "出处"]
+    head = "".join(f"<th>{h}</th>" for h in names)
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
@@ -147,7 +159,9 @@ def _facts(record: Measured | Published) -> str:
         merged: dict[tuple[str, str, str], list[int]] = {}
         for r in record.runs:
             for f in r.facts:
-                merged.setdefault((r.case + _settings(r.params), f.name, _fact(f.value, f.of)), []).append(r.round)
+                merged.setdefault((r.case + _settings({**r.params, **f.params}), f.name, _fact(f.value, f.of)), []).append(
+                    r.round
+                )
         rows = [[case, name, value, "、".join(map(str, rounds))] for (case, name, value), rounds in merged.items()]
     else:
         rows = [[(f.case or "") + _settings(f.params), f.name, _fact(f.value, f.of), f.source] for f in record.facts]
@@ -170,7 +184,9 @@ def _outputs(record: Measured | Published) -> str:
     if isinstance(record, Measured):
         items = [(_output_title(r.case, r.params, r.round), r.stdout) for r in record.runs]
     else:
-        items = [(_output_title(o.case, o.params, o.round), o.text) for o in record.outputs]
+        items = [
+            (_output_title(o.case, o.params, o.round) + (f"，负载 {o.load}" if o.load else ""), o.text) for o in record.outputs
+        ]
     return "".join(
         f"<details><summary>{escape(t)}</summary><pre><code>{escape(text)}</code></pre></details>" for t, text in items
     )

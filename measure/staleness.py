@@ -72,6 +72,7 @@ def inputs(experiment: Experiment, root: Path = ROOT) -> dict[str, str]:
     for program in programs:
         if isinstance(program, PythonProgram):
             found |= _python(program, root)
+    found |= {name: _file(root / name, root) for name in experiment.data}
     packages = sorted({program.package for program in programs if isinstance(program, RustProgram)})
     if packages:
         found |= _rust(packages, root)

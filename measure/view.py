@@ -17,10 +17,12 @@ from measure.record import (
     Excerpt,
     Fact,
     Measured,
+    Output,
     Param,
     Printed,
     Published,
     PublishedSeries,
+    Run,
     Series,
     Statistic,
     Unit,
@@ -266,6 +268,8 @@ class SeriesView:
             "typical": "各次运行中位数的中位数",
             "cores": "CPU 时间 / 墙钟时间",
         }
+        if any(isinstance(p.series, PublishedSeries) and "value" in p.series.printed for p in self._points):
+            names["typical"] = "发表的数，没有写明是哪种统计量" if self.n == 0 else "发表的数"
         rounds = f"{len(self._points)} 轮" if len(self._points) > 1 else "一轮"
         count = f"，{rounds}共 {self.n} 次" if self.n else ""
         return f"{names[statistic]}{count}；{self._record.machine}；{self._record.load_note()}"
@@ -284,10 +288,12 @@ class RecordView:
         self._peers = peers
         self._points = tuple(_points(record))
         declared = [p for r in (record, *peers) for p in _points(r)]
+        facts = [f for r in (record, *peers) for f in _facts(r)]
         absent = [a for r in (record, *peers) for a in r.absent]
-        self._cases = {p.case for p in declared} | {a.case for a in absent}
+        self._cases = {p.case for p in declared} | {c for c, _, _ in facts if c is not None} | {a.case for a in absent}
         self._metrics = {p.series.metric for p in declared}
-        self._params = {i for p in declared for i in p.params.items()} | {i for a in absent for i in a.params.items()}
+        settings = [*(p.params for p in declared), *(params for _, params, _ in facts), *(a.params for a in absent)]
+        self._params = {item for params in settings for item in params.items()}
 
     @property
     def data(self) -> Measured | Published:
@@ -363,16 +369,20 @@ class RecordView:
         return [SeriesView(self, tuple(points)) for points in groups.values()]
 
     def fact(self, name: str, case: str | None = None, **params: Param) -> FactView:
-        """The one fact of this name; the runs of a case must agree on it. Raises `PageError`."""
+        """The one fact of this name that has these settings, its run's or its own. Raises `PageError`.
+
+        More than one may have them if they agree on value, n and bits, as the runs of a case do.
+        """
         self._known(case, None, params)
+        of_case = [(p, f) for c, p, f in _facts(self._record) if case is None or c in (case, None)]
         found = {
-            f.model_dump_json(): f
-            for c, p, f in self._facts()
-            if f.name == name and case in (None, c) and all(p.get(k, v) == v for k, v in params.items())
+            f.model_dump_json(include={"value", "of", "bits"}): f
+            for p, f in of_case
+            if f.name == name and params.items() <= p.items()
         }
-        where = f"{case or '*'}/{name}"
+        where = "/".join([case or "*", name, *(f"{k}={v}" for k, v in sorted(params.items()))])
         if not found:
-            known = _list(f.name for c, _, f in self._facts() if case in (None, c))
+            known = _list(f"{f.name}（{_settings(p)}）" if p else f.name for p, f in of_case)
             raise PageError(f"{self.machine} 的 {self.experiment} 没有事实 {where}；有 {known}")
         if len(found) > 1:
             raise PageError(f"事实 {where} 有 {len(found)} 个值：{_list(str(f.value) for f in found.values())}。写明 case 和参数")
@@ -413,26 +423,27 @@ class RecordView:
 
     def settings(self, name: str, case: str) -> str | None:
         """A fact all runs of a case agree on, or None where nobody recorded it."""
-        values = {str(f.value) for c, _, f in self._facts() if f.name == name and c in (case, None)}
+        values = {str(f.value) for c, _, f in _facts(self._record) if f.name == name and c in (case, None)}
         if len(values) > 1:
             raise PageError(f"{case} 的各次运行 {name} 不一致：{_list(values)}")
         return next(iter(values), None)
 
-    def load_note(self) -> str:
-        """The load while it was measured, in words."""
+    def load_note(self, of: Sequence[Run | Output] = ()) -> str:
+        """The load while it was measured, in words: during some of the runs, beside some of the outputs, or during all."""
         if isinstance(self._record, Published):
-            return self._record.conditions
-        loads = [c.load for r in self._record.runs for c in (r.before, r.after) if c.load is not None]
+            printed = dict.fromkeys(one.load or "没有写明" for one in of if isinstance(one, Output))
+            return (
+                f"负载 {'、'.join(printed)}"
+                if any(isinstance(one, Output) and one.load for one in of)
+                else self._record.conditions
+            )
+        runs = [one for one in of if isinstance(one, Run)] or self._record.runs
+        loads = [c.load for r in runs for c in (r.before, r.after) if c.load is not None]
         return f"1 分钟负载 {min(loads):.1f} 到 {max(loads):.1f}" if loads else "没有负载读数"
 
     def absent(self) -> tuple[Absent, ...]:
         """The cases this machine has nothing of, and why."""
         return self._record.absent
-
-    def _facts(self) -> list[tuple[str | None, dict[str, Param], Fact]]:
-        if isinstance(self._record, Published):
-            return [(f.case, f.params, f) for f in self._record.facts]
-        return [(r.case, r.params, f) for r in self._record.runs for f in r.facts]
 
     def _known(self, case: str | None, metric: str | None, params: dict[str, Param]) -> None:
         if case is not None and case not in self._cases:
@@ -469,6 +480,13 @@ def _points(record: Measured | Published) -> Iterable[Point]:
         for run in record.runs:
             for one in run.series:
                 yield Point(run.case, {**run.params, **one.params}, run.round, one)
+
+
+def _facts(record: Measured | Published) -> list[tuple[str | None, dict[str, Param], Fact]]:
+    """Facts with their case (None: of the whole record) and all settings they hold for."""
+    if isinstance(record, Published):
+        return [(f.case, f.params, f) for f in record.facts]
+    return [(r.case, {**r.params, **f.params}, f) for r in record.runs for f in r.facts]
 
 
 def _of(samples: Sequence[float], name: Statistic) -> float:

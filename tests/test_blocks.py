@@ -13,7 +13,7 @@ from measure.late import Placed
 from measure.quantity import PageError, Quantity, time_unit
 from measure.record import Measured
 from measure.view import FactView, RecordView
-from tests.samples import SLOW_AND_FAST, measured, rounds, run
+from tests.records import SLOW_AND_FAST, measured, rounds, run
 
 LINKS = Links(lambda machine, experiment: f"../records/{machine}/{experiment}/", lambda machine, experiment: ())
 STALE = Links(LINKS.record, lambda machine, experiment: ("a.rs",))
@@ -47,7 +47,7 @@ def test_a_number_says_where_it_comes_from() -> None:
     assert html.startswith('<data class="measured" value="0.04" data-unit="s" data-machine="lab" data-experiment="x" ')
     assert 'data-formula="typical(slow/matmul/steady/ready)"' in html
     assert 'href="../records/lab/x/#slow-matmul-steady-ready"' in html
-    assert "5 轮共 15 次；lab；1 分钟负载 0.1 到 0.1" in html
+    assert "5 轮共 15 次；lab；1 分钟负载 0.1 到 1.0" in html
     assert ">40.0 ms</a></data>" in html
 
 
@@ -137,7 +137,7 @@ def test_output_that_is_not_there() -> None:
 
 def test_versions_and_conditions() -> None:
     assert text(blocks.versions([view()], ["lib", "none"])) == "|版本：lib 1.2。机器：Test CPU，2 核，4 GiB，Linux x86_64。|"
-    assert "5 轮，每轮各实现轮流跑、顺序交替，共 10 个进程。1 分钟负载 0.1 到 0.1" in text(blocks.conditions(view()))
+    assert "5 轮，每轮各实现轮流跑、顺序交替，共 10 个进程。1 分钟负载 0.1 到 1.0" in text(blocks.conditions(view()))
 
 
 def test_builds_need_builds() -> None:

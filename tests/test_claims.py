@@ -21,10 +21,10 @@ from measure.claims import (
     within_abs,
 )
 from measure.quantity import Basis, PageError, Quantity, constant, difference, ratio, total
-from measure.record import Fact
+from measure.record import Fact, Param
 from measure.stats import Runs, State
-from measure.view import FactView, Family, RecordView
-from tests.records import make_measured
+from measure.view import FactView, Family, RecordView, SeriesView
+from tests.records import measured, runs
 
 STATES: tuple[State, ...] = get_args(State)
 STEADY = (0.99, 1.0, 1.0, 1.0, 1.01)
@@ -228,10 +228,10 @@ def test_parts_add_up_or_do_not() -> None:
 @pytest.fixture
 def view() -> RecordView:
     """Minimum and median disagree about who is faster: jax 10 and 17, tenferro 14.6 and 14.9, as once published."""
-    jax = [[10.0 * f, 17.0 * f, 19.0 * f] for f in STEADY]
-    tenferro = [[14.6 * f, 14.9 * f, 15.5 * f] for f in STEADY]
-    slow = [[20.0 * f, 30.0 * f, 40.0 * f] for f in STEADY]
-    return RecordView(make_measured({"jax": jax, "tenferro": tenferro, "slow": slow}))
+    jax = runs("jax", *((10.0 * f, 17.0 * f, 19.0 * f) for f in STEADY))
+    tenferro = runs("tenferro", *((14.6 * f, 14.9 * f, 15.5 * f) for f in STEADY))
+    slow = runs("slow", *((20.0 * f, 30.0 * f, 40.0 * f) for f in STEADY))
+    return RecordView(measured(*jax, *tenferro, *slow))
 
 
 def test_flips(view: RecordView) -> None:
@@ -244,24 +244,24 @@ def test_flips(view: RecordView) -> None:
 
 def test_flips_refuses_minima_of_unequal_samples() -> None:
     """C6: the smallest of 200 is smaller than the smallest of 20 without being faster."""
-    view = RecordView(make_measured({"a": [[1.0] * 20] * 5, "b": [[1.0] * 200] * 5}))
+    view = RecordView(measured(*runs("a", *[(1.0,) * 20] * 5), *runs("b", *[(1.0,) * 200] * 5)))
     with pytest.raises(PageError, match="样本数不同"):
         flips(view.series("a", "matmul"), view.series("b", "matmul"), "min", "median")
 
 
 def test_all_over_holds_only_where_every_member_does(view: RecordView) -> None:
-    one = {"0.30": view.series("jax", "matmul"), "0.40": view.series("tenferro", "matmul")}
-    slow = {"0.30": view.series("slow", "matmul"), "0.40": view.series("slow", "matmul")}
-    assert all_over("beta", Family("beta", {**one}), "<", Family("beta", {**slow})).state == "holds"
-    assert all_over("beta", Family("beta", {**one}), ">", view.series("tenferro", "matmul").typical).state == "noise"
+    one: dict[Param, SeriesView] = {"0.30": view.series("jax", "matmul"), "0.40": view.series("tenferro", "matmul")}
+    slow: dict[Param, SeriesView] = {"0.30": view.series("slow", "matmul"), "0.40": view.series("slow", "matmul")}
+    assert all_over("beta", Family("beta", one), "<", Family("beta", slow)).state == "holds"
+    assert all_over("beta", Family("beta", one), ">", view.series("tenferro", "matmul").typical).state == "noise"
     with pytest.raises(PageError, match="不一样"):
-        all_over("beta", Family("beta", {**one}), "<", Family("beta", {"0.30": slow["0.30"]}))
+        all_over("beta", Family("beta", one), "<", Family("beta", {"0.30": slow["0.30"]}))
     with pytest.raises(PageError, match="over"):
-        all_over("width", Family("beta", {**one}), "<", Family("beta", {**slow}))
+        all_over("width", Family("beta", one), "<", Family("beta", slow))
 
 
 def fact(value: float | str, bits: str | None = None, view: RecordView | None = None, of: int | None = None) -> FactView:
-    owner = view or RecordView(make_measured({"a": [[1.0]]}))
+    owner = view or RecordView(measured(*runs("a", (1.0,))))
     return FactView(Fact(name="x", value=value, bits=bits, of=of), f"fact({value})", "facts", owner)
 
 

@@ -21,7 +21,7 @@ from measure import staleness
 from measure.experiments.cpu_matmul import EXPERIMENT
 from measure.record import Measured
 from measure.store import Store, dumps
-from tests.samples import LAB, SLOW_AND_FAST, measured, rounds, run
+from tests.records import LAB, SLOW_AND_FAST, measured, rounds, run
 
 ROOT = Path(__file__).parent.parent
 INPUTS = staleness.inputs(EXPERIMENT)

@@ -9,7 +9,7 @@ from measure.blocks import Links
 from measure.macros import Mistake, Page, PageEnvironment, Record, records_used
 from measure.record import Measured
 from measure.view import RecordView
-from tests.samples import EQUAL, SLOW_AND_FAST, measured, rounds
+from tests.records import EQUAL, SLOW_AND_FAST, measured, rounds
 
 SETS = '[% set m = record("x") %][% set slow = m.series("slow", "matmul") %][% set fast = m.series("fast", "matmul") %]'
 

@@ -8,7 +8,7 @@ from measure import plots
 from measure.quantity import PageError
 from measure.record import Machine, Printed, Published, PublishedSeries
 from measure.view import RecordView
-from tests.records import make_measured
+from tests.records import measured, runs
 
 M2 = Machine(label="m2", cpu="Apple M2 Max", cores=12, memory_gib=None, system="macOS")
 
@@ -20,7 +20,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
 
 @pytest.fixture
 def view() -> RecordView:
-    return RecordView(make_measured({"quick": [[0.001, 0.002], [0.003, 0.001]], "slow": [[1.0, 4.0], [2.0, 3.0]]}))
+    return RecordView(measured(*runs("quick", (0.001, 0.002), (0.003, 0.001)), *runs("slow", (1.0, 4.0), (2.0, 3.0))))
 
 
 def test_strip_draws_every_sample(view: RecordView) -> None:

@@ -1,13 +1,17 @@
 """The committed record of published figures says what was printed, and what was printed agrees with itself."""
 
+from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from measure import store
+from measure import blocks, record_pages, store
+from measure.lines import AOT, CALL, PIPELINE, PREPARE, RUN, SVD, SVD_TENFERRO, VALUE, VECTOR, VECTOR_FIRST, VECTOR_TENFERRO, Form
 from measure.protocol import Line, parse_line
-from measure.record import Published, PublishedSeries
+from measure.record import Output, Param, Published, PublishedFact, PublishedSeries
 from measure.store import ROOT, Store
+from measure.view import RecordView
 
 WHATS = {"1024x1024 matmul": "matmul", "MLP 784-512-10 batch 256 train step": "train-step"}
 CASES = {
@@ -132,4 +136,379 @@ def test_what_is_not_a_time(record: Published) -> None:
         "pitb-exec-cpu-amx": ("burn-flex v0.22.1 [apple-amx,rayon,simd,std]",),
     }
     assert [a.case for a in record.absent] == ["burn-x86v4"]
-    assert [f.value for f in record.facts if f.name == "blas"] == ["accelerate"]
+    assert [(f.value, f.params["threads"]) for f in record.facts if f.name == "blas"] == [
+        ("accelerate", 1),
+        ("accelerate", "all"),
+    ]
+
+
+# ---- the page on timing
+
+TIMING = ("trg", "grad-vector", "svd-256", "contraction-order", "jax-pipeline")
+FORMS = (CALL, AOT, PREPARE, VALUE, RUN, VECTOR, VECTOR_TENFERRO, VECTOR_FIRST, SVD, SVD_TENFERRO, PIPELINE)
+SVD_CASES = {"jax jit svd": "jax", "numpy svd": "numpy", "scipy gesdd": "scipy-gesdd", "scipy gesvd": "scipy-gesvd"}
+WIDTHS: dict[Param, str] = {1: "1", "performance": "8"}
+FIGURES: dict[Form, tuple[tuple[str, str, str, str, int | None], ...]] = {
+    CALL: (
+        ("{what}", "first", "call", "first_returned", 1),
+        ("{what}", "first", "ready", "first_ready", 1),
+        ("{what}", "steady", "call", "returned", None),
+        ("{what}", "steady", "ready", "ready", None),
+    ),
+    AOT: tuple(("{what}-aot", phase, "ready", phase, 1) for phase in ("trace", "compile", "first")),
+    PREPARE: (("prepare", "prepare", "ready", "prepare", 1),),
+    VALUE: (),
+    RUN: (
+        ("value", "first", "ready", "value_first", 1),
+        ("value", "steady", "ready", "value_steady", None),
+        ("value-and-grad", "first", "ready", "grad_first", 1),
+        ("value-and-grad", "steady", "ready", "grad_steady", None),
+    ),
+    VECTOR: tuple(("grad", "steady", "ready", statistic, 2000) for statistic in ("min", "median", "p90")),
+    VECTOR_TENFERRO: tuple(("grad", "steady", "ready", statistic, 2000) for statistic in ("min", "median", "p90")),
+    VECTOR_FIRST: (("grad", "first", "ready", "first", 1),),
+    SVD: (("svd", "steady", "ready", "min", 30),),
+    SVD_TENFERRO: (("svd", "first", "ready", "first", 1), ("svd", "steady", "ready", "min", 30)),
+    PIPELINE: (
+        ("dispatched", "steady", "call", "dispatched", 1),
+        ("all-ready", "steady", "ready", "ready", 1),
+        ("each-waited", "steady", "ready", "waited", 1),
+    ),
+}
+"""What each printed figure is: metric, phase, scope, its name in the line, and of how many samples."""
+
+Figure = tuple[str, str, str, str, frozenset[tuple[str, Param]], int | None, int | None, str, str, str]
+
+
+def timing(experiment: str) -> Published:
+    found = Store().load(experiment, "apple-m2-max")
+    assert isinstance(found, Published)
+    return found
+
+
+def read(line: str) -> tuple[Form, dict[str, str]]:
+    ((form, fields),) = [(form, fields) for form in FORMS if (fields := form.parse(line)) is not None]
+    return form, fields
+
+
+def in_lines(output: Output) -> Iterator[Figure]:
+    """Every time in an output; the line of a beta says what the next one is about."""
+    params = dict(output.params)
+    for line in output.text.splitlines():
+        form, fields = read(line)
+        if "beta" in fields:
+            params["beta"] = fields["beta"]
+        if "width" in fields:
+            assert fields["width"] == WIDTHS[output.params["width"]]
+        if "torch" in fields:
+            assert fields["torch"] == str(output.params["torch"] == "first")
+        if "round" in fields:
+            assert int(fields["round"]) + 1 == output.round
+        if form is SVD:
+            assert SVD_CASES[fields["what"]] == output.case
+        more: dict[str, Param] = {"trial": int(fields["trial"])} if "trial" in fields else {}
+        if form in (SVD, SVD_TENFERRO):
+            more["matrix"] = fields.get("matrix", "trg")
+            assert fields["n"] == "30"
+        unit = "µs" if form in (VECTOR, VECTOR_TENFERRO, VECTOR_FIRST) else "ms"
+        for metric, phase, scope, name, n in FIGURES[form]:
+            if name in fields:
+                statistic = name if name in ("min", "median", "p90") else "value"
+                key = frozenset((params | more).items())
+                metric_ = metric.format(what=fields.get("what", "").replace("_", "-"))
+                yield output.case, metric_, phase, scope, key, output.round, n, statistic, fields[name], unit
+
+
+def in_series(series: PublishedSeries) -> Iterator[Figure]:
+    key = frozenset(series.params.items())
+    for statistic, printed_ in series.printed.items():
+        yield (
+            series.case, series.metric, series.phase, series.scope, key, series.round, series.n, statistic, printed_.text,
+            printed_.unit,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(("experiment", "lines", "figures_"), [
+    ("trg", 19, 46), ("grad-vector", 7, 17), ("svd-256", 7, 9), ("contraction-order", 4, 16), ("jax-pipeline", 3, 9),
+])  # fmt: skip
+def test_every_timing_line_is_in_the_series_and_the_rest_has_a_source(experiment: str, lines: int, figures_: int) -> None:
+    record = timing(experiment)
+    assert sum(len(o.text.splitlines()) for o in record.outputs) == lines
+    printed_ = [figure for output in record.outputs for figure in in_lines(output)]
+    assert len(printed_) == len(set(printed_)) == figures_
+    recorded = {figure: s for s in record.series for figure in in_series(s)}
+    assert set(printed_) <= recorded.keys()
+    assert all(recorded[figure].source for figure in recorded.keys() - set(printed_))
+    assert all(f.source for f in record.facts)
+
+
+@pytest.mark.parametrize("experiment", TIMING)
+def test_what_all_timing_records_say(experiment: str) -> None:
+    record, matmul = timing(experiment), timing("cpu-matmul")
+    assert record.machine == matmul.machine
+    assert "4 到 97" in record.conditions
+    said = {"jax": "0.12.0.1", "tenferro": "0.8.0", "rustc": "1.99.0"}
+    assert record.versions == ({"jax": "0.12.0.1"} if experiment == "jax-pipeline" else said)
+    assert {(f.name, f.value) for f in record.facts if f.case is None} >= {("dtype", "f64"), ("device", "cpu")}
+    for output in record.outputs:
+        assert output.load or output.text.startswith("value           AOT")
+
+
+LOADS = [
+    ("trg", "jax", {"setting": "as-is"}, "负载 9.7、没有写明"),
+    ("trg", "jax", {"setting": "folk-flags"}, "负载 7.8"),
+    ("trg", "tenferro", {"width": 1}, "负载 4.7"),
+    ("trg", "tenferro", {"width": "performance"}, "负载 5.8 到 8.4"),
+    ("trg", "tenferro-busy", {}, "负载 10 到 97"),
+    ("grad-vector", "tenferro", {}, "负载 8.2"),
+    ("svd-256", "numpy", {}, "负载 7.7 到 11.8"),
+    ("contraction-order", "tenferro-pairwise", {}, "负载 7.8 到 8.9"),
+    ("contraction-order", "tenferro-chain", {}, "负载 8.9 到 9.9"),
+    ("jax-pipeline", "jax", {}, "负载 25"),
+]
+
+
+@pytest.mark.parametrize(("experiment", "case", "params", "load"), LOADS)
+def test_the_load_stands_beside_each_output(experiment: str, case: str, params: dict[str, Param], load: str) -> None:
+    shown = blocks.output(RecordView(timing(experiment)), [case], [], None, params)
+    assert shown.html.endswith(f"apple-m2-max，原书「计时」一页；{load}</figcaption></figure>")
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("published/*/*.json")), ids=lambda path: path.stem)
+def test_every_figure_stands_on_the_page_of_its_record_as_printed(path: Path) -> None:
+    record = store.load_file(path)
+    assert isinstance(record, Published)
+    html = "".join(placed.html for placed in record_pages.page(record, "", (), ())[1])
+    for figure in (p for s in record.series for p in s.printed.values()):
+        assert f"<td>{figure.text} {figure.unit}</td>" in html
+    for text in (t for o in record.outputs for t in (o.text, f"，负载 {o.load}<" if o.load else "")):
+        assert text in html
+    for fact in record.facts:
+        assert f"<td>{fact.name}</td>" in html
+    for view in RecordView(record).all_series():
+        assert html.count(f'id="{view.anchor}"') == 1
+
+
+def test_a_number_says_that_nobody_said_which_statistic_it_is() -> None:
+    m = RecordView(timing("trg"))
+    steady = m.series("jax", "value", phase="steady", scope="ready", setting="as-is").typical
+    assert steady.text() == "161 ms"
+    assert steady.note.startswith("发表的数，没有写明是哪种统计量；apple-m2-max")
+    first = m.series("jax", "grad", phase="first", scope="ready", setting="as-is").typical
+    assert (first.text(), first.note.split("；")[0]) == ("1.23 s", "发表的数，一轮共 1 次")
+
+
+AS_IS: dict[str, Param] = {"setting": "as-is"}
+FOLK: dict[str, Param] = {"setting": "folk-flags"}
+
+
+@pytest.mark.parametrize(
+    ("experiment", "case", "metric", "phase", "scope", "params", "round_", "shown"),
+    [
+        ("trg", "jax", "value", "first", "call", AS_IS, None, {"value": "203.5 ms"}),
+        ("trg", "jax", "value", "steady", "ready", AS_IS, None, {"value": "160.7 ms"}),
+        ("trg", "jax", "grad", "first", "ready", AS_IS, None, {"value": "1226.6 ms"}),
+        ("trg", "jax", "grad", "steady", "call", AS_IS, None, {"value": "0.079 ms"}),
+        ("trg", "jax", "value-and-grad", "steady", "ready", AS_IS, None, {"value": "222.6 ms"}),
+        ("trg", "jax", "grad-aot", "compile", "ready", AS_IS, None, {"value": "525.9 ms"}),
+        ("trg", "jax", "value-aot", "trace", "ready", AS_IS, None, {"value": "44.4 ms"}),
+        ("trg", "jax", "value-and-grad-aot", "first", "ready", AS_IS, None, {"value": "350.1 ms"}),
+        ("trg", "jax", "value", "steady", "ready", FOLK, None, {"value": "160.3 ms"}),
+        ("trg", "jax", "value-and-grad", "steady", "call", FOLK, None, {"value": "0.075 ms"}),
+        ("trg", "tenferro", "prepare", "prepare", "ready", {"width": 1}, None, {"value": "27.4 ms"}),
+        ("trg", "tenferro", "value", "first", "ready", {"width": 1, "beta": "0.30"}, None, {"value": "365.68 ms"}),
+        ("trg", "tenferro", "value-and-grad", "steady", "ready", {"width": "performance", "beta": "0.30"}, None, {"value": "646.370 ms"}),
+        ("trg", "tenferro-busy", "value", "steady", "ready", {"width": "performance", "beta": "0.40"}, None, {"value": "174.205 ms"}),
+        (
+            "trg", "tenferro-busy", "value-and-grad", "first", "ready", {"width": "performance", "beta": "0.50"}, None,
+            {"value": "12670.66 ms"},
+        ),
+        ("trg", "tenferro-busy", "value", "steady", "ready", {"width": "performance", "beta": "0.60"}, None, {"value": "3.86 s"}),
+        (
+            "grad-vector", "jax", "grad", "steady", "ready", {"torch": "no", "trial": 1}, None,
+            {"min": "10.0 µs", "median": "16.9 µs", "p90": "18.3 µs"},
+        ),
+        (
+            "grad-vector", "tenferro", "grad", "steady", "ready", {"width": "performance", "trial": 0}, None,
+            {"min": "19.5 µs", "median": "20.4 µs", "p90": "24.7 µs"},
+        ),
+        ("grad-vector", "tenferro", "grad", "first", "ready", {"width": 1}, None, {"value": "5485.1 µs"}),
+        ("svd-256", "scipy-gesvd", "svd", "steady", "ready", AS_IS | {"matrix": "trg"}, None, {"min": "24.814 ms"}),
+        ("svd-256", "jax", "svd", "steady", "ready", FOLK | {"matrix": "trg"}, None, {"min": "5.482 ms"}),
+        ("svd-256", "jax", "svd", "steady", "ready", AS_IS | {"matrix": "random"}, None, {"min": "7.45 ms"}),
+        ("svd-256", "tenferro", "svd", "first", "ready", {"width": "performance", "matrix": "trg"}, None, {"value": "111.737 ms"}),
+        ("svd-256", "tenferro", "svd", "steady", "ready", {"width": 1, "matrix": "random"}, None, {"min": "11.46 ms"}),
+        ("contraction-order", "tenferro-pairwise", "value", "steady", "ready", {"width": 1}, 2, {"value": "326.751 ms"}),
+        ("contraction-order", "tenferro-chain", "value-and-grad", "first", "ready", {"width": 1}, 1, {"value": "997.06 ms"}),
+        ("contraction-order", "tenferro-chain", "value-and-grad", "steady", "ready", {"width": 1}, 2, {"value": "925.000 ms"}),
+        ("jax-pipeline", "jax", "dispatched", "steady", "call", {}, 2, {"value": "0.13 ms"}),
+        ("jax-pipeline", "jax", "all-ready", "steady", "ready", {}, 1, {"value": "1553.8 ms"}),
+        ("jax-pipeline", "jax", "each-waited", "steady", "ready", {}, 3, {"value": "1559.8 ms"}),
+    ],
+)  # fmt: skip
+def test_timing_figures_as_published(
+    experiment: str,
+    case: str,
+    metric: str,
+    phase: str,
+    scope: str,
+    params: dict[str, Param],
+    round_: int | None,
+    shown: dict[str, str],
+) -> None:
+    found = only(experiment, case, metric, phase, scope, params, round_)
+    assert {statistic: f"{p.text} {p.unit}" for statistic, p in found.printed.items()} == shown
+
+
+def only(
+    experiment: str, case: str, metric: str, phase: str, scope: str, params: dict[str, Param], round_: int | None = None
+) -> PublishedSeries:
+    (found,) = [
+        s
+        for s in timing(experiment).series
+        if (s.case, s.metric, s.phase, s.scope, s.params, s.round) == (case, metric, phase, scope, params, round_)
+    ]
+    return found
+
+
+def said(experiment: str, name: str, case: str | None, /, **params: Param) -> PublishedFact:
+    (found,) = [f for f in timing(experiment).facts if (f.name, f.case, f.params) == (name, case, params)]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("experiment", "name", "case", "params", "value"),
+    [
+        ("trg", "ops", "tenferro", {"width": 1}, 1330),
+        ("trg", "step-shapes", "tenferro", {"width": 1}, 5),
+        ("trg", "lnz", "tenferro", {"width": 1, "beta": "0.30"}, 0.790559063800966),
+        ("trg", "exact", "tenferro-busy", {"width": "performance", "beta": "0.40"}, 0.879363820774948),
+        ("trg", "error", "tenferro-busy", {"width": "performance", "beta": "0.50"}, 4.576e-8),
+        ("trg", "table-value", "tenferro", {"width": 1}, "329–347 ms"),
+        ("trg", "table-value-and-grad", "tenferro", {"width": 1}, "898–933 ms"),
+        ("trg", "trial-value-and-grad", "tenferro", {"width": "performance"}, "430–454 ms"),
+        ("trg", "first-grad-trace", "jax", {"setting": "as-is"}, "0.28 s"),
+        ("grad-vector", "n", None, {}, 1000),
+        ("grad-vector", "first", "tenferro", {"width": "performance"}, "0.44 ms"),
+        ("svd-256", "rank", None, {"matrix": "trg"}, 49),
+        ("svd-256", "checksum", "tenferro", {"width": "performance", "matrix": "trg"}, 13.353441),
+        ("svd-256", "checksum", "tenferro", {"width": 1, "matrix": "trg"}, -17.951184),
+        ("svd-256", "svd-512-native", "tenferro", {}, "65 ms"),
+        ("contraction-order", "value-range", "tenferro-pairwise", {"width": 1}, "302–341 ms"),
+        ("contraction-order", "value-and-grad-range", "tenferro-chain", {"width": 1}, "925–964 ms"),
+        ("contraction-order", "lnz-bits-end", "tenferro-chain", {"width": 1, "beta": "0.30"}, "29bdc"),
+        ("jax-pipeline", "calls", "jax", {}, 10),
+    ],
+)
+def test_timing_facts_as_published(
+    experiment: str, name: str, case: str | None, params: dict[str, Param], value: float | str
+) -> None:
+    assert said(experiment, name, case, **params).value == value
+
+
+def test_the_values_of_trg_are_those_of_its_lines() -> None:
+    record = timing("trg")
+    lines = [
+        (output, fields) for output in record.outputs for line in output.text.splitlines() if "lnz" in (fields := read(line)[1])
+    ]
+    assert [(o.case, f["beta"]) for o, f in lines] == [
+        ("tenferro", "0.30"), ("tenferro-busy", "0.30"), ("tenferro-busy", "0.40"), ("tenferro-busy", "0.50"),
+    ]  # fmt: skip
+    for output, fields in lines:
+        for name, field in (("lnz", "lnz"), ("exact", "exact"), ("error", "err")):
+            fact = said("trg", name, output.case, **output.params, beta=fields["beta"])
+            assert isinstance(fact.value, float)
+            assert Decimal(str(fact.value)) == Decimal(fields[field])
+        difference = Decimal(fields["lnz"]) - Decimal(fields["exact"])
+        assert f"{difference:+.3e}" == fields["err"]
+
+
+def seconds(
+    experiment: str, case: str, metric: str, phase: str, scope: str, statistic: str = "value", round_: int | None = None,
+    /, **params: Param,
+) -> float:  # fmt: skip
+    (found,) = [
+        p for name, p in only(experiment, case, metric, phase, scope, params, round_).printed.items() if name == statistic
+    ]
+    return found.value
+
+
+@pytest.mark.parametrize("metric", ["value", "grad", "value-and-grad"])
+def test_returning_is_three_thousand_times_as_fast(metric: str) -> None:
+    ready, returned = (seconds("trg", "jax", metric, "steady", scope, **AS_IS) for scope in ("ready", "call"))
+    assert f"{ready / returned:.0e}" == f"{float(str(said('trg', 'factor-dispatch', 'jax', **AS_IS).value)):.0e}"
+
+
+@pytest.mark.parametrize("metric", ["value", "value-and-grad"])
+def test_one_thread_against_jax_and_eight_threads(metric: str) -> None:
+    jax = seconds("trg", "jax", metric, "steady", "ready", **AS_IS)
+    one, eight = (seconds("trg", "tenferro", metric, "steady", "ready", width=w, beta="0.30") for w in (1, "performance"))
+    assert f"{one / jax:.0f}" == said("trg", f"factor-{metric}", "tenferro", width=1).value
+    assert f"{1 - eight / one:.1f}" == "0.3"
+    assert said("trg", "faster-than-one-thread", "tenferro", width="performance").value == "30 %"
+
+
+def test_a_first_call_is_mostly_made_of_its_parts() -> None:
+    parts = sum(seconds("trg", "jax", "grad-aot", phase, "ready", **AS_IS) for phase in ("trace", "compile", "first"))
+    whole = seconds("trg", "jax", "grad", "first", "ready", **AS_IS)
+    assert (f"{whole:.1f}", f"{parts / whole:.2f}") == ("1.2", "0.94")
+    first, steady = (seconds("trg", "tenferro", "value", phase, "ready", width=1, beta="0.30") for phase in ("first", "steady"))
+    assert f"{first - steady:.2f} s" == "0.03 s"
+
+
+@pytest.mark.parametrize(("beta", "factor"), [("0.30", "22.7"), ("0.50", "24.8"), ("0.60", "22.2")])
+def test_a_wide_engine_on_a_busy_machine(beta: str, factor: str) -> None:
+    slow, fast = (
+        seconds("trg", "tenferro-busy", "value", "steady", "ready", width="performance", beta=b) for b in (beta, "0.40")
+    )
+    assert f"{slow / fast:.1f}" == factor
+    assert slow / fast > float(str(said("trg", "factor-busy", "tenferro-busy", width="performance").value))
+
+
+def test_minimum_or_median() -> None:
+    def vector(case: str, statistic: str, **params: Param) -> float:
+        return seconds("grad-vector", case, "grad", "steady", "ready", statistic, **params, trial=0)
+
+    jax = {s: vector("jax", s, torch="no") for s in ("min", "median")}
+    one = {s: vector("tenferro", s, width=1) for s in ("min", "median")}
+    assert f"{jax['median'] / jax['min'] - 1:.1f}" == "0.7"
+    assert f"{one['median'] / one['min'] - 1:.2f}" == "0.02"
+    assert f"{1 - jax['min'] / one['min']:.1f}" == "0.3"
+    assert f"{1 - one['median'] / jax['median']:.1f}" == "0.1"
+    assert said("grad-vector", "median-over-min", "jax").value == "70 %"
+    assert said("grad-vector", "median-over-min", "tenferro", width=1).value == "2 %"
+
+
+def test_svds_against_each_other_and_the_whole() -> None:
+    jax = seconds("svd-256", "jax", "svd", "steady", "ready", "min", **AS_IS, matrix="trg")
+    gesdd, gesvd = (
+        seconds("svd-256", f"scipy-{name}", "svd", "steady", "ready", "min", **AS_IS, matrix="trg") for name in ("gesdd", "gesvd")
+    )
+    native = seconds("svd-256", "tenferro", "svd", "steady", "ready", "min", width=1, matrix="trg")
+    assert f"{gesvd / gesdd:.0f}" == said("svd-256", "factor-gesvd", "scipy-gesvd", **AS_IS).value
+    count = said("svd-256", "svds-of-256", None).value
+    assert isinstance(count, int)
+    assert (f"{count * jax:.2f}", f"{count * native:.2f}") == ("0.17", "0.29")
+    assert count * jax > seconds("trg", "jax", "value", "steady", "ready", **AS_IS)  # more than the whole it is a part of
+    zero, rank = said("svd-256", "zero-singular-values", None, matrix="trg"), said("svd-256", "rank", None, matrix="trg")
+    assert (zero.value, zero.of) == (256 - int(rank.value), 256)
+
+
+@pytest.mark.parametrize(("metric", "less"), [("value", "0.05"), ("value-and-grad", "0.09")])
+def test_pairwise_is_at_most_a_tenth_faster_as_a_whole(metric: str, less: str) -> None:
+    pairwise, chain = (
+        sum(seconds("contraction-order", f"tenferro-{order}", metric, "steady", "ready", "value", k, width=1) for k in (1, 2))
+        for order in ("pairwise", "chain")
+    )
+    assert f"{1 - pairwise / chain:.2f}" == less
+
+
+@pytest.mark.parametrize("round_", [1, 2, 3])
+def test_ten_calls_take_as_long_whether_waited_for_or_not(round_: int) -> None:
+    dispatched, ready, waited = (
+        seconds("jax-pipeline", "jax", metric, "steady", scope, "value", round_)
+        for metric, scope in (("dispatched", "call"), ("all-ready", "ready"), ("each-waited", "ready"))
+    )
+    assert f"{dispatched * 1e3:.1f}" == "0.1"
+    assert abs(ready / waited - 1) < 0.011
+    assert 0.155 < ready / 10 < 0.158

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from measure.record import Build, Fact, Machine, Measured, Name, Printed, Published, PublishedSeries, Series
-from tests.records import make_measured
+from measure.record import Build, Fact, Machine, Measured, Name, Printed, Published, PublishedFact, PublishedSeries, Series
+from tests.records import LAB, measured, runs
 
 STEADY: dict[str, Any] = {"metric": "matmul", "phase": "steady", "scope": "ready", "unit": "s"}
 PRINTED: dict[str, Any] = {"case": "torch", "metric": "matmul", "phase": "steady", "scope": "ready"}
@@ -108,16 +108,20 @@ def test_only_release_builds_exist() -> None:
 
 
 def test_c46_a_run_or_a_series_counts_once() -> None:
-    record = make_measured({"a": [[1.0]]})
+    record = measured(*runs("a", (1.0,)))
     again: dict[str, Any] = {k: getattr(record, k) for k in Measured.model_fields}
     with pytest.raises(ValidationError, match=r"a run .* appears twice"):
         Measured.model_validate(again | {"runs": record.runs * 2})
     with pytest.raises(ValidationError, match="a series appears twice"):
-        make_measured({"a": [[1.0]]}, series=record.runs[0].series)
+        measured(*runs("a", (1.0,), series=record.runs[0].series))
+    at = [Fact(name="lnz", value=1.0, params={"beta": beta}) for beta in ("0.30", "0.40")]
+    assert len(measured(*runs("a", (1.0,), facts=at)).runs[0].facts) == 2 + 2
+    with pytest.raises(ValidationError, match="a fact appears twice"):
+        measured(*runs("a", (1.0,), facts=at * 2))
 
 
 def test_c25_a_metric_has_one_unit() -> None:
-    record = make_measured({"a": [[1.0], [1.0]]})
+    record = measured(*runs("a", (1.0,), (1.0,)))
     odd = record.runs[1].series[0].model_copy(update={"unit": "byte"})
     again: dict[str, Any] = {k: getattr(record, k) for k in Measured.model_fields}
     with pytest.raises(ValidationError, match="two units"):
@@ -126,10 +130,10 @@ def test_c25_a_metric_has_one_unit() -> None:
 
 def test_what_a_publication_may_leave_out_a_measurement_may_not() -> None:
     with pytest.raises(ValidationError, match="memory"):
-        make_measured({"a": [[1.0]]}, machine=Machine(label="m", cpu="c", cores=1, memory_gib=None, system="s"))
+        measured(*runs("a", (1.0,)), machine=LAB.model_copy(update={"memory_gib": None}))
     build = Build(package="p", profile="release", declared="", resolved=(), compiler="rustc")
     with pytest.raises(ValidationError, match="target or size"):
-        make_measured({"a": [[1.0]]}, builds=(build,))
+        measured(*runs("a", (1.0,)), builds=(build,))
 
 
 @pytest.mark.parametrize(
@@ -165,3 +169,8 @@ def test_c46_a_published_series_counts_once() -> None:
     published(one, one | {"round": 2})
     with pytest.raises(ValidationError, match="appears twice"):
         published(one, one)
+    facts = [PublishedFact(name="rank", case=case, value=49) for case in ("jax", None)]
+    whole: dict[str, Any] = {k: getattr(published(one), k) for k in Published.model_fields}
+    assert len(Published.model_validate(whole | {"facts": (*facts,)}).facts) == 2
+    with pytest.raises(ValidationError, match="appears twice"):
+        Published.model_validate(whole | {"facts": (*facts, *facts)})

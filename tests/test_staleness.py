@@ -62,7 +62,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def experiment(rounds: int = 5, threads: str = "1") -> Experiment:
+def experiment(rounds: int = 5, threads: str = "1", data: tuple[str, ...] = ()) -> Experiment:
     def cases(machine: Machine) -> tuple[Case, ...]:
         return (
             Case("a", PythonProgram("a", packages=("torch",)), args=("--threads", str(machine.cores))),
@@ -70,7 +70,7 @@ def experiment(rounds: int = 5, threads: str = "1") -> Experiment:
             Case("two", RustProgram("two"), missing=lambda m: "never here"),
         )
 
-    return Experiment("x", "?", cases, rounds, timeout=1, estimate=1)
+    return Experiment("x", "?", cases, rounds, timeout=1, estimate=1, data=data)
 
 
 def record(inputs: dict[str, str], machine: Machine = HERE, quick: bool = False) -> Measured:
@@ -249,3 +249,14 @@ def test_cpu_matmul_cases() -> None:
     assert {c.name for c in cases if c.missing(apple)} == {"burn-x86v4"}
     assert dict(cases[5].env) == {"RAYON_NUM_THREADS": "8"}
     assert dict(cases[3].env) == {}
+
+
+def test_data_that_programs_read_is_an_input(root: Path) -> None:
+    (root / "matrix.f64").write_bytes(bytes(16))
+    x = experiment(data=("matrix.f64",))
+    old = record(staleness.inputs(x, root))
+    (root / "matrix.f64").write_bytes(bytes(15) + b"1")
+    assert staleness.changed(old, x, root) == ("matrix.f64",)
+    (root / "matrix.f64").unlink()
+    with pytest.raises(InputError, match="matrix.f64"):
+        staleness.inputs(x, root)

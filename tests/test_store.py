@@ -13,29 +13,29 @@ import pytest
 from measure import store
 from measure.record import Failure, Measured
 from measure.store import Store, StoreError
-from tests.records import make_measured
+from tests.records import measured, runs
 
 
 @pytest.fixture
 def saved(tmp_path: Path) -> tuple[Store, Measured, Path]:
     kept = Store(tmp_path / "records")
-    record = make_measured({"torch": [[0.021, 0.022], [0.0215, 0.023]]})
+    record = measured(*runs("torch", (0.021, 0.022), (0.0215, 0.023)))
     return kept, record, kept.save(record)
 
 
 def test_what_is_saved_is_found(saved: tuple[Store, Measured, Path]) -> None:
     kept, record, path = saved
-    assert path == kept.root / "measured" / "box" / "cpu-matmul.json"
-    assert kept.load("cpu-matmul", "box") == record
-    assert kept.machines("cpu-matmul") == ("box",)
-    assert kept.load("cpu-matmul", "other") is None
-    assert kept.load("other", "box") is None
+    assert path == kept.root / "measured" / "lab" / "x.json"
+    assert kept.load("x", "lab") == record
+    assert kept.machines("x") == ("lab",)
+    assert kept.load("x", "other") is None
+    assert kept.load("other", "lab") is None
 
 
 def test_every_float_reads_back_equal(tmp_path: Path) -> None:
     rng = random.Random(3)  # noqa: S311 - not a secret
     samples = [rng.uniform(1, 10) * 10.0 ** rng.randint(-8, 3) for _ in range(500)] + [5e-9, 1 / 3, 0.1 + 0.2, 1e22, 1.0]
-    record = make_measured({"torch": [samples]})
+    record = measured(*runs("torch", tuple(samples)))
     read = store.load_file(Store(tmp_path).save(record))
     assert isinstance(read, Measured)
     assert read.runs[0].series[0].samples == tuple(samples)
@@ -44,7 +44,7 @@ def test_every_float_reads_back_equal(tmp_path: Path) -> None:
 
 def test_the_text_is_sorted_compact_strict_json() -> None:
     tricky = '[\n1,\n2\n] "x" [1, 2]\u2028'
-    record = make_measured({"torch": [[0.25, 0.5, 2.0]]}, versions={"torch": tricky})
+    record = measured(*runs("torch", (0.25, 0.5, 2.0)), versions={"torch": tricky})
     text = store.dumps(record)
     assert '"samples": [0.25, 0.5, 2.0],\n' in text
     data = json.loads(text)
@@ -57,9 +57,9 @@ def test_the_text_is_sorted_compact_strict_json() -> None:
 
 def test_c46_a_second_record_replaces_the_first(saved: tuple[Store, Measured, Path]) -> None:
     kept, _, path = saved
-    new = make_measured({"torch": [[0.5]]})
+    new = measured(*runs("torch", (0.5,)))
     assert kept.save(new) == path
-    assert kept.load("cpu-matmul", "box") == new
+    assert kept.load("x", "lab") == new
     assert list(kept.files()) == [path]
 
 
@@ -86,8 +86,8 @@ def cut_in_half(text: str) -> str:
         (lambda text: text.replace('"quick": false', '"quick": 0'), "quick"),
         (lambda text: text.replace('"quick": false,', ""), "quick"),
         (lambda text: text.replace('"schema_version": 1', '"schema_version": 2'), "第 2 版"),
-        (lambda text: text.replace('"label": "box"', '"label": "other"'), "和文件名不符"),
-        (lambda text: text.replace('"experiment": "cpu-matmul"', '"experiment": "other"'), "和文件名不符"),
+        (lambda text: text.replace('"label": "lab"', '"label": "other"'), "和文件名不符"),
+        (lambda text: text.replace('"experiment": "x"', '"experiment": "other"'), "和文件名不符"),
     ],
 )
 def test_c14_c27_a_damaged_file_is_named_and_left_alone(
@@ -97,7 +97,7 @@ def test_c14_c27_a_damaged_file_is_named_and_left_alone(
     damaged = damage(path.read_text(encoding="utf-8"))
     path.write_text(damaged, encoding="utf-8")
     with pytest.raises(StoreError, match=said) as error:
-        kept.load("cpu-matmul", "box")
+        kept.load("x", "lab")
     assert str(path) in str(error.value)
     with pytest.raises(StoreError):
         kept.save(record)  # a file nobody can read may be another machine's
@@ -108,10 +108,10 @@ def test_c40_bytes_that_are_not_utf8_are_an_error_and_a_bom_is_none(saved: tuple
     kept, record, path = saved
     good = path.read_bytes()
     path.write_bytes(b"\xef\xbb\xbf" + good)
-    assert kept.load("cpu-matmul", "box") == record
+    assert kept.load("x", "lab") == record
     path.write_bytes(good.decode().encode("gb18030"))
     with pytest.raises(StoreError, match="损坏"):
-        kept.load("cpu-matmul", "box")
+        kept.load("x", "lab")
 
 
 def test_c14_ctrl_c_while_writing_leaves_the_old_record_only(
@@ -124,8 +124,8 @@ def test_c14_ctrl_c_while_writing_leaves_the_old_record_only(
 
     monkeypatch.setattr(os, "fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        kept.save(make_measured({"torch": [[0.5]]}))
-    assert kept.load("cpu-matmul", "box") == record
+        kept.save(measured(*runs("torch", (0.5,))))
+    assert kept.load("x", "lab") == record
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
@@ -139,8 +139,8 @@ def test_c14_a_full_disk_leaves_the_old_record_and_says_so(
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StoreError, match=r"写不进去.*No space left.*没有动"):
-        kept.save(make_measured({"torch": [[0.5]]}))
-    assert kept.load("cpu-matmul", "box") == record
+        kept.save(measured(*runs("torch", (0.5,))))
+    assert kept.load("x", "lab") == record
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
@@ -148,37 +148,37 @@ def test_c14_what_a_killed_writer_left_is_no_record(saved: tuple[Store, Measured
     kept, record, path = saved
     path.with_name("tmpabc.tmp").write_text("{", encoding="utf-8")
     assert list(kept.files()) == [path]
-    assert kept.load("cpu-matmul", "box") == record
+    assert kept.load("x", "lab") == record
 
 
 def test_c45_another_machine_under_the_same_label_is_refused(saved: tuple[Store, Measured, Path]) -> None:
     kept, record, _ = saved
-    for experiment in ("cpu-matmul", "other"):
-        impostor = make_measured(
-            {"torch": [[0.5]]}, experiment=experiment, machine=record.machine.model_copy(update={"cpu": "Other"})
+    for experiment in ("x", "other"):
+        impostor = measured(
+            *runs("torch", (0.5,)), experiment=experiment, machine=record.machine.model_copy(update={"cpu": "Other"})
         )
         with pytest.raises(StoreError, match="MEASURE_MACHINE"):
             kept.save(impostor)
-    assert kept.load("cpu-matmul", "box") == record
+    assert kept.load("x", "lab") == record
 
 
 def test_a_failed_attempt_lies_beside_and_is_never_loaded(saved: tuple[Store, Measured, Path]) -> None:
     kept, record, path = saved
-    failed = make_measured({"torch": [[0.5]]}, failures=(Failure(case="torch", round=2, reason="超时"),))
+    failed = measured(*runs("torch", (0.5,)), failures=(Failure(case="torch", round=2, reason="超时"),))
     with pytest.raises(StoreError, match="失败"):
         kept.save(failed)
     beside = kept.save_attempt(failed)
-    assert beside == kept.root / "failed" / "box" / "cpu-matmul.json"
-    assert kept.load("cpu-matmul", "box") == record
+    assert beside == kept.root / "failed" / "lab" / "x.json"
+    assert kept.load("x", "lab") == record
     assert list(kept.files()) == [path]
     kept.save(record)
     assert not beside.exists()
 
 
-@pytest.mark.parametrize("name", ["../cpu-matmul", "/etc/passwd", "a/b", "*", "CON", "con", "", "加法 1"])
+@pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/b", "*", "CON", "con", "", "加法 1"])
 def test_c40_no_name_leads_out_of_the_store(saved: tuple[Store, Measured, Path], name: str) -> None:
     kept, _, _ = saved
-    for experiment, machine in ((name, "box"), ("cpu-matmul", name)):
+    for experiment, machine in ((name, "lab"), ("x", name)):
         with pytest.raises(StoreError, match="名字"):
             kept.load(experiment, machine)
     assert kept.machines(name) == ()

@@ -16,11 +16,10 @@ from measure.record import (
     Published,
     PublishedFact,
     PublishedSeries,
-    Series,
 )
 from measure.stats import Runs
 from measure.view import RecordView, best
-from tests.records import make_measured
+from tests.records import measured, runs, timed
 
 EXCERPT = Excerpt(
     name="gemm",
@@ -65,7 +64,10 @@ def published() -> Published:
             figures("burn", 1, 1, min="21.424", median="22.005"),
             figures("amx", 1, 1, min="5.1"),
         ),
-        facts=(PublishedFact(name="dtype", value="f32"), PublishedFact(name="blas", value="accelerate", case="torch")),
+        facts=(
+            PublishedFact(name="dtype", value="f32"),
+            PublishedFact(name="blas", value="accelerate", case="torch", params={"threads": 1}),
+        ),
         absent=(Absent(case="x86v4", reason="这是 Apple 芯片"),),
     )
 
@@ -73,14 +75,10 @@ def published() -> Published:
 @pytest.fixture
 def here() -> RecordView:
     """torch: rounds 1, 2, 3; burn: one round."""
-    facts = {
-        "torch": (Fact(name="dtype", value="f32"), Fact(name="passed", value=3, of=4)),
-        "burn": (Fact(name="dtype", value="f64"),),
-    }
-    cases = {"torch": [[3.0, 1.0, 2.0], [5.0, 4.0], [2.5, 2.25, 9.0]], "burn": [[30.0]]}
-    return RecordView(
-        make_measured(cases, facts=facts, absent=(Absent(case="amx", params={"threads": "all"}, reason="没有 AMX"),))
-    )
+    passed = Fact(name="passed", value=3, of=4)
+    torch = runs("torch", (3.0, 1.0, 2.0), (5.0, 4.0), (2.5, 2.25, 9.0), facts=(passed,), threads=1)
+    absent = Absent(case="amx", params={"threads": "all"}, reason="没有 AMX")
+    return RecordView(measured(*torch, *runs("burn", (30.0,), dtype="f64", threads=1), absent=(absent,)))
 
 
 def test_a_series_pools_its_rounds(here: RecordView) -> None:
@@ -98,18 +96,14 @@ def test_a_series_pools_its_rounds(here: RecordView) -> None:
 
 def test_verdicts_go_by_the_medians_of_runs(here: RecordView) -> None:
     torch = here.series("torch", "matmul")
-    assert (
-        torch.typical.factors
-        == torch.median.factors
-        == {Runs("cpu-matmul/torch/matmul/steady/ready/threads=1", (2.0, 4.5, 2.5)): 1.0}
-    )
+    assert torch.typical.factors == torch.median.factors == {Runs("x/torch/matmul/steady/ready/threads=1", (2.0, 4.5, 2.5)): 1.0}
     assert torch.min.factors is None
     assert torch.round(1).median.factors is None
 
 
 def test_a_note_tells_statistic_count_machine_and_load(here: RecordView) -> None:
-    assert here.series("torch", "matmul").median.note == "中位数，3 轮共 8 次；box；1 分钟负载 0.2 到 1.0"
-    assert here.series("burn", "matmul").median.note == "中位数，一轮共 1 次；box；1 分钟负载 0.2 到 1.0"
+    assert here.series("torch", "matmul").median.note == "中位数，3 轮共 8 次；lab；1 分钟负载 0.1 到 1.0"
+    assert here.series("burn", "matmul").median.note == "中位数，一轮共 1 次；lab；1 分钟负载 0.1 到 1.0"
 
 
 def test_c18_one_sample_shows_no_spread_and_gives_no_verdict(here: RecordView) -> None:
@@ -132,16 +126,19 @@ def test_c18_one_sample_shows_no_spread_and_gives_no_verdict(here: RecordView) -
         ),
         (lambda m: m.series("torch", "matmul", scope="device"), "scope=device"),
         (lambda m: m.series("torch", "matmul", phase="first"), "phase=first"),
-        (lambda m: m.series("amx", "matmul"), "box 上没有 amx（没有 AMX）"),
+        (lambda m: m.series("amx", "matmul"), "lab 上没有 amx（没有 AMX）"),
         (lambda m: m.has("tourch"), "tourch"),
         (lambda m: m.has("torch", "matmull"), "matmull"),
         (lambda m: m.has("torch", thread=1), "thread=1"),
         (lambda m: m.series("torch", "matmul").round(4), "没有第 4 轮；有 1、2、3"),
-        (lambda m: m.fact("dtyp", "torch"), r"没有事实 torch/dtyp；有 dtype、passed"),
+        (
+            lambda m: m.fact("dtyp", "torch"),
+            r"没有事实 torch/dtyp；有 device（threads=1）、dtype（threads=1）、passed（threads=1）",
+        ),
         (lambda m: m.fact("dtype"), "2 个值：f32、f64"),
         (lambda m: m.fact("dtype", "tourch"), "没有叫 tourch 的实现"),
         (lambda m: m.fact("dtype", "torch", thread=1), "thread=1"),
-        (lambda m: m.version("jax"), "没有 jax 的版本；有 torch"),
+        (lambda m: m.version("jax"), "没有 jax 的版本；有 lib"),
         (lambda m: m.build("p"), "没有构建过 p"),
         (lambda m: m.excerpt("gemm"), "没有摘录 gemm"),
     ],
@@ -152,13 +149,8 @@ def test_selection_never_guesses(here: RecordView, ask: Callable[[RecordView], o
 
 
 def test_more_than_one_match_is_an_error_that_lists_them() -> None:
-    extra = [
-        Series.model_validate(
-            {"metric": "step", "phase": "steady", "scope": "ready", "unit": "s", "samples": (1.0,), "params": {"size": n}}
-        )
-        for n in (1, 2)
-    ]
-    m = RecordView(make_measured({"torch": [[1.0], [1.0]]}, series=extra))
+    extra = [timed("step", 1.0, params={"size": n}) for n in (1, 2)]
+    m = RecordView(measured(*runs("torch", (1.0,), (1.0,), series=extra, threads=1)))
     with pytest.raises(PageError, match=r"2 组.*size=1 threads=1.*size=2 threads=1"):
         m.series("torch", "step")
     assert m.series("torch", "step", size=2).n == 2
@@ -176,16 +168,65 @@ def test_has_is_false_for_what_is_declared_and_absent(here: RecordView) -> None:
 
 
 def test_names_of_other_machines_are_known(published: Published) -> None:
-    m = RecordView(make_measured({"torch": [[1.0]]}), (published,))
+    m = RecordView(measured(*runs("torch", (1.0,), threads=1)), (published,))
     assert not m.has("x86v4")
-    with pytest.raises(PageError, match="box 上没有 burn（没有发表）"):
+    with pytest.raises(PageError, match="lab 上没有 burn（没有发表）"):
         m.series("burn", "matmul")
 
 
 def test_facts_print_in_full(here: RecordView) -> None:
     assert here.fact("passed", "torch").text() == "3 / 4"
     assert here.fact("dtype", "torch", threads=1).text() == "f32"
-    assert here.version("torch").text() == "2.15.0"
+    assert here.version("lib").text() == "1.2"
+
+
+@pytest.fixture
+def at_betas() -> RecordView:
+    """Width 1 and 2 agree on one of two values; both have a fact that belongs to no beta."""
+
+    def facts(second: float) -> tuple[Fact, ...]:
+        lnz = [Fact(name="lnz", value=value, params={"beta": beta}) for beta, value in (("0.30", 0.75), ("0.40", second))]
+        return (*lnz, Fact(name="svd-count", value=40))
+
+    return RecordView(
+        measured(
+            *runs("trg", (1.0,), (1.0,), facts=facts(0.875), width=1), *runs("trg", (1.0,), (1.0,), facts=facts(0.876), width=2)
+        )
+    )
+
+
+def test_facts_are_chosen_by_settings_of_the_run_and_their_own(at_betas: RecordView) -> None:
+    assert at_betas.fact("lnz", "trg", beta="0.40", width=2).text() == "0.876"
+    assert at_betas.fact("lnz", "trg", beta="0.40", width=1).formula == "fact(trg/lnz/beta=0.40/width=1)"
+    assert at_betas.fact("lnz", beta="0.30").text() == "0.75"  # all runs agree
+    assert at_betas.fact("svd-count", "trg", width=1).text() == "40"
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("lnz", {"beta": "0.40"}, "2 个值：0.875、0.876"),
+        ("lnz", {"width": 1}, "2 个值：0.75、0.875"),
+        ("svd-count", {"beta": "0.30"}, r"没有事实 \*/svd-count/beta=0.30；有 .*svd-count（width=1）"),
+        ("lnz", {"beta": "0.45"}, "没有 beta=0.45 这个设置；有 beta=0.30、beta=0.40、width=1、width=2"),
+        ("lnz", {"beta": "0.30", "width": 3}, "没有 width=3 这个设置"),
+    ],
+)
+def test_a_fact_that_settings_do_not_single_out_is_an_error(
+    at_betas: RecordView, name: str, settings: dict[str, int | str], said: str
+) -> None:
+    with pytest.raises(PageError, match=said):
+        at_betas.fact(name, None, **settings)
+
+
+def test_facts_with_other_bits_do_not_agree() -> None:
+    def of(bits: str) -> tuple[Fact, ...]:
+        return (Fact(name="lnz", value=0.75, bits=bits),)
+
+    one, other = (runs("trg", (1.0,), facts=of(bits), width=k) for k, bits in enumerate(("3fe8", "3fe9"), 1))
+    with pytest.raises(PageError, match="2 个值"):
+        RecordView(measured(*one, *other)).fact("lnz")
+    assert RecordView(measured(*one, *other)).fact("lnz", width=1).fact.bits == "3fe8"
 
 
 def test_c24_series_of_different_dtype_do_not_divide(here: RecordView) -> None:
@@ -230,11 +271,14 @@ def test_published_rounds_have_no_pooled_median(published: Published) -> None:
 def test_published_facts_of_the_whole_record_hold_for_each_case(published: Published) -> None:
     m = RecordView(published)
     assert m.fact("blas", "torch", threads=1).text() == "accelerate"
+    assert m.fact("dtype").text() == m.fact("dtype", "torch").text() == m.fact("dtype", "burn").text() == "f32"
+    with pytest.raises(PageError, match=r"没有事实 torch/dtype/threads=1；有 blas（threads=1）、dtype$"):
+        m.fact("dtype", "torch", threads=1)
     assert m.settings("dtype", "burn") == "f32"
 
 
 def test_excerpts_come_from_another_machine_only_in_the_same_version(published: Published) -> None:
-    elsewhere = make_measured({"torch": [[1.0]]}, excerpts=(EXCERPT,))
+    elsewhere = measured(*runs("torch", (1.0,), threads=1), excerpts=(EXCERPT,))
     assert RecordView(published, (elsewhere,)).excerpt("gemm") == EXCERPT
     older = published.model_copy(update={"versions": {"burn": "0.21.0"}})
     with pytest.raises(PageError, match="没有摘录 gemm"):
@@ -245,7 +289,7 @@ def test_sizes_of_binaries() -> None:
     build = Build(
         package="p", profile="release", declared="", resolved=(), compiler="rustc", target="x86_64", binary_bytes=3 * 2**20
     )
-    assert RecordView(make_measured({"torch": [[1.0]]}, builds=(build,))).binary("p").text() == "3.00 MiB"
+    assert RecordView(measured(*runs("torch", (1.0,), threads=1), builds=(build,))).binary("p").text() == "3.00 MiB"
     bare = build.model_copy(update={"binary_bytes": None})
     with pytest.raises(PageError, match="p 的大小没有发表"):
-        RecordView(make_measured({"torch": [[1.0]]}).model_copy(update={"builds": (bare,)})).binary("p")
+        RecordView(measured(*runs("torch", (1.0,), threads=1)).model_copy(update={"builds": (bare,)})).binary("p")
