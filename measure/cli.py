@@ -6,7 +6,6 @@ Every command exits with 0 only when all is well, and prints what is wrong, and 
 from __future__ import annotations
 
 import json
-import signal
 import statistics
 import sys
 import tempfile
@@ -110,18 +109,12 @@ def fail(*errors: str) -> NoReturn:
     sys.exit(1)
 
 
-def _terminate(number: int, _frame: object) -> NoReturn:
-    """SIGTERM ends the command as Ctrl-C does: what it started dies with it."""
-    sys.exit(128 + number)
-
-
 @click.group(context_settings=HELP, help="测量书里的实验，查看它们的记录。")
 @click.option("--records", "folder", type=click.Path(path_type=Path), help="记录所在的文件夹（默认：measure/records）")
 @click.pass_context
 def main(context: Context, folder: Path | None) -> None:
     """Hold the store for the commands."""
     context.obj = Store(folder) if folder else Store()
-    signal.signal(signal.SIGTERM, _terminate)
 
 
 def _here(store: Store) -> Machine:

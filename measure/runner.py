@@ -13,11 +13,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, NoReturn, Protocol
 
 import psutil
 from pydantic import ValidationError
@@ -115,8 +115,25 @@ def run(
     progress = progress or Silent()
     here = machine.this_machine(store.fingerprint)
     _check_can_run(experiment, store, here, root)
-    with machine.exclusive(lambda: progress.note("另一个测量正在进行，等它结束")):
+    with _ended_by_sigterm(), machine.exclusive(lambda: progress.note("另一个测量正在进行，等它结束")):
         return _measure(experiment, store, here, quick, progress, root)
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends a measurement as Ctrl-C does: the compilers and programs it started die with it."""
+
+    def end(number: int, _frame: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():  # others cannot set handlers
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _check_can_run(experiment: Experiment, store: Store, here: Machine, root: Path) -> None:

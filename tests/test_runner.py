@@ -230,11 +230,14 @@ def test_no_descendant_survives(store: Store, program: Callable[..., RustProgram
     assert marked(f"60.{mark}") == []
 
 
-def test_ctrl_c_leaves_no_child(tmp_path: Path, program: Callable[..., RustProgram]) -> None:
-    """C12: an interrupt kills what runs and comes through."""
-    mark = f"60.{os.getpid()}7"
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_measurement_leaves_no_child(
+    tmp_path: Path, program: Callable[..., RustProgram], sent: signal.Signals
+) -> None:
+    """C12: an interrupt kills what runs and comes through, also one that a service manager sends to a `mkdocs build`."""
+    mark = f"60.{os.getpid()}{sent.value}"
     file = tmp_path / "bin" / program("a", f"subprocess.run(['sleep', '{mark}'])").package
-    code = f"from measure.runner import execute; execute([{str(file)!r}], {{}}, 100)"
+    code = f"from measure.runner import _ended_by_sigterm, execute\nwith _ended_by_sigterm(): execute([{str(file)!r}], {{}}, 100)"
     process = subprocess.Popen(
         [sys.executable, "-c", code], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE
     )
@@ -242,9 +245,9 @@ def test_ctrl_c_leaves_no_child(tmp_path: Path, program: Callable[..., RustProgr
     while not marked(mark) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert marked(mark)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     _, stderr = process.communicate(timeout=20)
-    assert b"KeyboardInterrupt" in stderr
+    assert b"KeyboardInterrupt" in stderr if sent == signal.SIGINT else process.returncode == 128 + signal.SIGTERM
     assert marked(mark) == []
 
 
