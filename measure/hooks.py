@@ -23,7 +23,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page as SitePage
 from mkdocs.utils import get_relative_url
 
-from measure import late, publish, record_pages, staleness
+from measure import handtyped, late, publish, record_pages, staleness
 from measure.blocks import Links
 from measure.experiment import Experiment, load_all
 from measure.links import dead_links
@@ -115,6 +115,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         source, first_line = _body(text)
         used, wrong = records_used(source, f"docs/{file.src_uri}", first_line)
         b.mistakes += wrong
+        b.mistakes += [Mistake(f"docs/{file.src_uri}", typed.line, handtyped.message(typed)) for typed in handtyped.find(text)]
         b.needs[file.src_uri] = used
     wanted = sorted({name for used in b.needs.values() for name, _ in used})
     for page, used in b.needs.items():

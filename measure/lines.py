@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Decimal
 from string import Formatter
 
-_FORMAT = re.compile(r"(?P<align>[<>]?)(?P<sign>\+?)(?P<width>\d*)(?:\.(?P<digits>\d+))?(?P<kind>[def]?)")
+_FORMAT = re.compile(r"(?P<align>[<>]?)(?P<sign>\+?)(?P<width>\d*)(?:\.(?P<digits>\d+))?(?P<kind>[defst]?)")
 _ELIDED = re.compile(r"(?:(?P<head>.*?) )?\.\.\.(?: (?P<tail>.*))?")
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "µs": 10**3, "ns": 1}
+
+
+def duration(nanoseconds: float) -> str:
+    """A time as Rust's `{:.3?}` prints it: `28.166µs`, `3.600s`."""
+    whole = Decimal(round(nanoseconds))
+    unit, size = next(((unit, size) for unit, size in _NANOSECONDS.items() if whole >= size), ("ns", 1))
+    return f"{(whole / size).quantize(Decimal('0.001'), ROUND_HALF_EVEN)}{unit}"
 
 
 @dataclass(frozen=True)
@@ -20,7 +29,7 @@ class Field:
 
     name: str
     kind: str
-    """`d`, `e` or `f` as in Python; nothing for a text."""
+    """`d`, `e` or `f` as in Python; `t` for nanoseconds, shown by `duration`; `s` for a word, nothing for a text."""
     sign: str
     digits: int
     width: int
@@ -32,7 +41,7 @@ class Field:
         found = _FORMAT.fullmatch(spec)
         if found is None or (found["digits"] is not None) != (found["kind"] in ("e", "f")):
             raise ValueError(f"a field cannot be printed as {spec!r}")
-        left = found["align"] == "<" or not (found["align"] or found["kind"])
+        left = found["align"] == "<" or not (found["align"] or found["kind"] not in ("", "s"))
         return cls(name, found["kind"], found["sign"], int(found["digits"] or 0), int(found["width"] or 0), left)
 
     @property
@@ -44,13 +53,19 @@ class Field:
             "d": rf"{sign}[0-9]+",
             "f": rf"{sign}[0-9]+{digits}",
             "e": rf"{sign}[0-9]{digits}e-?(?:0|[1-9][0-9]*)",
+            "t": rf"[0-9]+\.[0-9]{{3}}(?:{'|'.join(_NANOSECONDS)})",
+            "s": r"\S+",
             "": r"\S(?:.*?\S)?",
         }[self.kind]
 
     def text(self, value: object) -> str:
         """The value as it stands in a line, without its padding."""
-        if not self.kind:
+        if self.kind in ("", "s"):
             return str(value)
+        if self.kind == "t":
+            if not isinstance(value, int | float):
+                raise TypeError(f"{self.name} is a number of nanoseconds, not {value!r}")
+            return duration(value)
         text = format(value, f"{self.sign}{f'.{self.digits}' if self.kind != 'd' else ''}{self.kind}")
         return re.sub(r"e([+-])0*(?=\d)", lambda e: "e" + e[1].strip("+"), text)  # Rust: e-9 and e9, Python: e-09 and e+09
 
@@ -62,8 +77,8 @@ class Field:
 class Form:
     """A kind of line, made from a template as for `str.format`.
 
-    A field has a name and, if need be, alignment, sign, width, digits and kind (`:<15`, `:7.1f`, `:+.3e`, `:d`). A name that
-    stands in two places has the same text in both.
+    A field has a name and, if need be, alignment, sign, width, digits and kind (`:<15`, `:7.1f`, `:+.3e`, `:d`, `:t`). A name
+    that stands in two places has the same text in both.
     """
 
     def __init__(self, template: str) -> None:
@@ -163,3 +178,18 @@ INSIDE = Form(
 )
 CORES = Form("cores observed {cores:.2f}")
 """CPU time over wall time of the steady calls."""
+
+TORCH = Form("torch {version:s}, threads {threads:d}")
+WAY = Form("{device} {size:d}x{size:d} matmul {way}, {n:d} runs: min {min:t} median {median:t}")
+"""One way of timing a matmul, such as `no sync`."""
+NO_TIME = Form("{device} {size:d}x{size:d} matmul {way}: {k:d} of {n:d} read as no time")
+INIT = Form("{device}: device init {time:t}")
+FIRST = Form("{device} {size:d}x{size:d} matmul first call: returned {returned:t}, after sync {synced:t}")
+FIRST_SYNCED = Form("{device} {size:d}x{size:d} matmul first call: {synced:t}")
+"""On a device where a call that has returned is done."""
+WARM_UP = Form("warm-up {kind:s}, timed run {run:d}: after sync {time:t}")
+AGREE = Form("{what:<20} max|x - f64 ref| = {error:s}   max|x - torch cpu| = {difference:s}")
+"""Errors are words, for they were published as Python prints them: `2.008e-06`."""
+ERROR = Form("{what:<20} max|x - f64 ref| = {error:s}")
+"""What a program can say that has nothing of torch beside it."""
+REFERENCE = Form("max |ref| = {max:.3f}")

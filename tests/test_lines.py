@@ -1,8 +1,34 @@
 """The lines of the programs on timing: what one writes, it reads back, and it reads the lines as they were published."""
 
+import re
+
 import pytest
 
-from measure.lines import AOT, CALL, PIPELINE, PREPARE, RUN, SVD, SVD_TENFERRO, VALUE, VECTOR, VECTOR_FIRST, VECTOR_TENFERRO, Form
+from measure.lines import (
+    AGREE,
+    AOT,
+    CALL,
+    ERROR,
+    FIRST,
+    FIRST_SYNCED,
+    INIT,
+    NO_TIME,
+    PIPELINE,
+    PREPARE,
+    REFERENCE,
+    RUN,
+    SVD,
+    SVD_TENFERRO,
+    TORCH,
+    VALUE,
+    VECTOR,
+    VECTOR_FIRST,
+    VECTOR_TENFERRO,
+    WARM_UP,
+    WAY,
+    Form,
+    duration,
+)
 
 PUBLISHED = [
     (
@@ -61,7 +87,48 @@ PUBLISHED = [
         "round 1: 10 calls dispatched in 0.13 ms, all ready after 1576.4 ms | 10 calls each waited 1559.7 ms",
         {"round": 1, "calls": 10, "dispatched": 0.13, "ready": 1576.4, "waited": 1559.7},
     ),
+    (TORCH, "torch 2.15.0, threads 8", {"version": "2.15.0", "threads": 8}),
+    (
+        WAY,
+        "mps 1024x1024 matmul + sum().item(), 20 runs: min 592.459µs median 985.416µs",
+        {"device": "mps", "size": 1024, "way": "+ sum().item()", "n": 20, "min": 592_459, "median": 985_416},
+    ),
+    (
+        WAY,
+        "flex(template) 1024x1024 matmul no sync, 20 runs: min 21.637ms median 22.352ms",
+        {"device": "flex(template)", "size": 1024, "way": "no sync", "n": 20, "min": 21_637_000, "median": 22_352_000},
+    ),
+    (
+        NO_TIME,
+        "metal 1024x1024 matmul device time (profile, no flush): 20 of 20 read as no time",
+        {"device": "metal", "size": 1024, "way": "device time (profile, no flush)", "k": 20, "n": 20},
+    ),
+    (INIT, "mps: device init 79.764ms", {"device": "mps", "time": 79_764_000}),
+    (
+        FIRST,
+        "metal 1024x1024 matmul first call: returned 10.875µs, after sync 3.600s",
+        {"device": "metal", "size": 1024, "returned": 10_875, "synced": 3_600_000_000},
+    ),
+    (
+        FIRST_SYNCED,
+        "flex+apple-amx 1024x1024 matmul first call: 3.004ms",
+        {"device": "flex+apple-amx", "size": 1024, "synced": 3_004_000},
+    ),
+    (WARM_UP, "warm-up kept, timed run 0: after sync 3.379s", {"kind": "kept", "run": 0, "time": 3_379_000_000}),
+    (
+        AGREE,
+        "burn flex apple-amx  max|x - f64 ref| = 2.227e-06   max|x - torch cpu| = 2.027e-06",
+        {"what": "burn flex apple-amx", "error": "2.227e-06", "difference": "2.027e-06"},
+    ),
+    (ERROR, "torch cpu            max|x - f64 ref| = 2.008e-06", {"what": "torch cpu", "error": "2.008e-06"}),
+    (REFERENCE, "max |ref| = 1.095", {"max": 1.095}),
 ]
+
+
+def nanoseconds(text: str) -> int | None:
+    """What a time says, or None for another text."""
+    found = re.fullmatch(r"(\d+)\.(\d{3})(s|ms|µs|ns)", text)
+    return None if found is None else int(found[1] + found[2]) * {"s": 10**9, "ms": 10**6, "µs": 10**3, "ns": 1}[found[3]] // 1000
 
 
 @pytest.mark.parametrize(("form", "line", "values"), PUBLISHED, ids=lambda x: str(x)[:20] if isinstance(x, str) else "")
@@ -71,11 +138,11 @@ def test_published_lines_both_ways(form: Form, line: str, values: dict[str, obje
     assert read is not None
     assert read.keys() == values.keys()
     for name, value in values.items():
-        assert read[name] == value if isinstance(value, str) else read[name] == str(value) or float(read[name]) == value
+        assert read[name] in (value, str(value)) or nanoseconds(read[name]) == value or float(read[name]) == value
 
 
 def test_a_line_is_of_one_kind() -> None:
-    forms = [CALL, AOT, PREPARE, VALUE, RUN, VECTOR, VECTOR_TENFERRO, VECTOR_FIRST, SVD, SVD_TENFERRO, PIPELINE]
+    forms = list(dict.fromkeys(form for form, _, _ in PUBLISHED))
     for form, line, _ in PUBLISHED:
         assert [f for f in forms if f.parse(line) is not None] == [form]
 
@@ -106,6 +173,39 @@ def test_exponents_look_as_in_rust(value: float, shown: str) -> None:
 
 def test_exponents_of_python_are_not_ours() -> None:
     assert VALUE.parse("beta=0.30 lnZ/N=0.790559063800966 exact=0.790559070951263 err=-7.150e-09") is None
+
+
+@pytest.mark.parametrize(
+    ("time", "shown"),
+    [
+        (28_166, "28.166µs"),
+        (1_118_000, "1.118ms"),
+        (791, "791.000ns"),
+        (3_600_000_000, "3.600s"),
+        (1, "1.000ns"),
+        (999, "999.000ns"),
+        (1_000, "1.000µs"),
+        (999_999_600, "1000.000ms"),  # Rust chooses the unit before it rounds
+        (132_103_400, "132.103ms"),
+        (132_103_600, "132.104ms"),
+        (1_000_500, "1.000ms"),  # ties go to the even digit
+        (1_001_500, "1.002ms"),
+        (1_375.25, "1.375µs"),
+        (83_000_000_000, "83.000s"),
+    ],
+)
+def test_times_look_as_in_rust(time: float, shown: str) -> None:
+    assert duration(time) == shown
+    line = INIT.format(device="metal", time=time)
+    assert line == f"metal: device init {shown}"
+    assert INIT.parse(line) == {"device": "metal", "time": shown}
+
+
+@pytest.mark.parametrize("time", ["28.166us", "28.166μs", "28.16µs", "28.166 µs", "28166ns", "0.5m", "1.000"])
+def test_other_times_are_not_ours(time: str) -> None:
+    assert INIT.parse(f"metal: device init {time}") is None
+    with pytest.raises(TypeError, match="nanoseconds"):
+        INIT.format(device="metal", time=time)
 
 
 def test_words_that_were_left_out() -> None:

@@ -1,5 +1,6 @@
 """The committed record of published figures says what was printed, and what was printed agrees with itself."""
 
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -7,7 +8,29 @@ from pathlib import Path
 import pytest
 
 from measure import blocks, record_pages, store
-from measure.lines import AOT, CALL, PIPELINE, PREPARE, RUN, SVD, SVD_TENFERRO, VALUE, VECTOR, VECTOR_FIRST, VECTOR_TENFERRO, Form
+from measure.lines import (
+    AGREE,
+    AOT,
+    CALL,
+    FIRST,
+    FIRST_SYNCED,
+    INIT,
+    NO_TIME,
+    PIPELINE,
+    PREPARE,
+    REFERENCE,
+    RUN,
+    SVD,
+    SVD_TENFERRO,
+    TORCH,
+    VALUE,
+    VECTOR,
+    VECTOR_FIRST,
+    VECTOR_TENFERRO,
+    WARM_UP,
+    WAY,
+    Form,
+)
 from measure.protocol import Line, parse_line
 from measure.record import Output, Param, Published, PublishedFact, PublishedSeries
 from measure.store import ROOT, Store
@@ -142,10 +165,13 @@ def test_what_is_not_a_time(record: Published) -> None:
     ]
 
 
-# ---- the page on timing
+# ---- the page on timing in tenferro
 
 TIMING = ("trg", "grad-vector", "svd-256", "contraction-order", "jax-pipeline")
-FORMS = (CALL, AOT, PREPARE, VALUE, RUN, VECTOR, VECTOR_TENFERRO, VECTOR_FIRST, SVD, SVD_TENFERRO, PIPELINE)
+FORMS = (
+    *(CALL, AOT, PREPARE, VALUE, RUN, VECTOR, VECTOR_TENFERRO, VECTOR_FIRST, SVD, SVD_TENFERRO, PIPELINE),
+    *(TORCH, WAY, NO_TIME, INIT, FIRST, FIRST_SYNCED, WARM_UP, AGREE, REFERENCE),
+)
 SVD_CASES = {"jax jit svd": "jax", "numpy svd": "numpy", "scipy gesdd": "scipy-gesdd", "scipy gesvd": "scipy-gesvd"}
 WIDTHS: dict[Param, str] = {1: "1", "performance": "8"}
 FIGURES: dict[Form, tuple[tuple[str, str, str, str, int | None], ...]] = {
@@ -512,3 +538,321 @@ def test_ten_calls_take_as_long_whether_waited_for_or_not(round_: int) -> None:
     assert f"{dispatched * 1e3:.1f}" == "0.1"
     assert abs(ready / waited - 1) < 0.011
     assert 0.155 < ready / 10 < 0.158
+
+
+# ---- the page on timing in burn
+
+BURN_TIMING = ("accelerator-matmul", "first-call", "warm-up", "cpu-timing", "numeric-agreement")
+BURN_CASES = {
+    "mps": "torch-gpu",
+    "metal": "burn-gpu",
+    "cpu": "torch",
+    "flex(template)": "burn-template",
+    "flex": "burn-default",
+    "flex+apple-amx": "burn-amx",
+}
+SCOPES = {
+    "no sync": "call",
+    "with sync": "ready",
+    "mps.Event time": "device",
+    "device time (profile_with flush)": "device",
+    "+ sum().item()": "readback",
+    "+ sum().into_scalar()": "readback",
+}
+AGREEING = {
+    "torch cpu": "torch",
+    "torch mps": "torch-gpu",
+    "burn flex template": "burn-template",
+    "burn flex default": "burn-default",
+    "burn flex apple-amx": "burn-amx",
+    "burn metal": "burn-gpu",
+}
+KEPT = {"kept": "yes", "dropped": "no"}
+SIZE_1024: dict[str, Param] = {"size": 1024}
+
+
+def printed_lines(output: Output) -> list[tuple[Form, dict[str, str]]]:
+    """What an output says. An ellipsis for whole lines says nothing."""
+    return [read(line) for line in output.text.splitlines() if line != "..."]
+
+
+def in_burn_lines(output: Output) -> Iterator[Figure]:
+    """Every time in an output."""
+
+    def figure(metric: str, phase: str, scope: str, more: dict[str, Param], n: int, statistic: str, time: str) -> Figure:
+        found = re.fullmatch(r"([0-9.]+)(\D+)", time)
+        assert found is not None
+        key = frozenset((output.params | more).items())
+        return output.case, metric, phase, scope, key, None, n, statistic, found[1], found[2]
+
+    assert output.round is None
+    for form, fields in printed_lines(output):
+        assert BURN_CASES.get(fields.get("device", ""), output.case) == output.case
+        assert fields.get("size") in (None, "1024")
+        if form is WAY:
+            for statistic in ("min", "median"):
+                scope = SCOPES[fields["way"]]
+                yield figure("matmul", "steady", scope, SIZE_1024, int(fields["n"]), statistic, fields[statistic])
+        elif form is INIT:
+            yield figure("device-init", "init", "ready", {}, 1, "value", fields["time"])
+        elif form in (FIRST, FIRST_SYNCED):
+            for scope, name in (("call", "returned"), ("ready", "synced")):
+                if name in fields:
+                    yield figure("matmul", "first", scope, SIZE_1024, 1, "value", fields[name])
+        elif form is WARM_UP:
+            assert KEPT[fields["kind"]] == output.params["kept"]
+            yield figure("timed-run", "first", "ready", {"run": int(fields["run"])}, 1, "value", fields["time"])
+
+
+@pytest.mark.parametrize(
+    ("experiment", "lines", "figures_"),
+    [
+        ("accelerator-matmul", 9, 16),
+        ("first-call", 10, 12),
+        ("warm-up", 9, 9),
+        ("cpu-timing", 16, 26),
+        ("numeric-agreement", 7, 0),
+    ],
+)
+def test_every_burn_line_is_in_the_series_and_every_series_in_a_line(experiment: str, lines: int, figures_: int) -> None:
+    record = timing(experiment)
+    assert sum(len(printed_lines(output)) for output in record.outputs) == lines
+    printed_ = [figure for output in record.outputs for figure in in_burn_lines(output)]
+    assert len(printed_) == len(set(printed_)) == figures_
+    assert set(printed_) == {figure for s in record.series for figure in in_series(s)}
+    assert all(f.source for f in record.facts)
+
+
+@pytest.mark.parametrize("experiment", BURN_TIMING)
+def test_what_all_burn_records_say(experiment: str) -> None:
+    record = timing(experiment)
+    assert record.machine == timing("cpu-matmul").machine
+    assert record.source == "原书「计时」一页（burn）"
+    versions = {"burn": "0.22.1", "rustc": "1.99.0"} | ({} if experiment == "warm-up" else {"torch": "2.15.0"})
+    assert record.versions == versions
+    assert said(experiment, "dtype", None).value == "f32"
+    assert said(experiment, "build-profile", None).value == "release"
+    view = RecordView(record)
+    for case in {s.case for s in record.series} | {o.case for o in record.outputs}:
+        on_gpu = {"torch-gpu": "mps", "burn-gpu": "metal"}
+        assert view.settings("device", case) == on_gpu.get(case, "cpu")
+
+
+def test_the_crates_of_the_burn_page() -> None:
+    declared = {b.package: b.declared for b in timing("cpu-timing").builds}
+    assert declared == {
+        "exec-gpu": "默认 feature，加 flex、metal",
+        "exec-cpu": "default-features = false，本卷模板的 feature",
+        "exec-amx": "默认 feature，加 flex、apple-amx",
+    }
+    assert len(declared) == said("cpu-timing", "crates", None).value
+    for experiment in BURN_TIMING:
+        assert {b.package: b.declared for b in timing(experiment).builds}.items() <= declared.items()
+
+
+def test_the_load_stands_beside_each_burn_output() -> None:
+    loads = {(experiment, o.case): o.load for experiment in BURN_TIMING for o in timing(experiment).outputs}
+    assert loads == {
+        ("accelerator-matmul", "torch-gpu"): "约 24",
+        ("accelerator-matmul", "burn-gpu"): "约 24",
+        ("first-call", "burn-gpu"): "约 24",
+        ("first-call", "torch-gpu"): "约 24",
+        ("warm-up", "burn-gpu"): "约 3",
+        ("cpu-timing", "torch"): "约 7",
+        ("cpu-timing", "burn-template"): "约 7",
+        ("cpu-timing", "burn-default"): "约 7",
+        ("cpu-timing", "burn-amx"): "约 19",
+        **{("numeric-agreement", case): "" for case in AGREEING.values()},
+    }
+
+
+COLD: dict[str, Param] = {"cache": "cold"}
+WARM: dict[str, Param] = {"cache": "warm"}
+
+
+@pytest.mark.parametrize(
+    ("experiment", "case", "metric", "phase", "scope", "params", "shown"),
+    [
+        ("accelerator-matmul", "torch-gpu", "matmul", "steady", "call", SIZE_1024, {"min": "28.166 µs", "median": "35.458 µs"}),
+        ("accelerator-matmul", "torch-gpu", "matmul", "steady", "ready", SIZE_1024, {"min": "535.250 µs", "median": "1.118 ms"}),
+        ("accelerator-matmul", "torch-gpu", "matmul", "steady", "device", SIZE_1024, {"min": "419.333 µs", "median": "445.333 µs"}),
+        ("accelerator-matmul", "burn-gpu", "matmul", "steady", "call", SIZE_1024, {"min": "791.000 ns", "median": "1.375 µs"}),
+        ("accelerator-matmul", "burn-gpu", "matmul", "steady", "device", SIZE_1024, {"min": "427.375 µs", "median": "429.334 µs"}),
+        ("accelerator-matmul", "burn-gpu", "matmul", "steady", "readback", SIZE_1024, {"min": "706.750 µs", "median": "751.958 µs"}),
+        ("first-call", "burn-gpu", "device-init", "init", "ready", COLD, {"value": "16.118 ms"}),
+        ("first-call", "burn-gpu", "matmul", "first", "call", COLD | SIZE_1024, {"value": "10.875 µs"}),
+        ("first-call", "burn-gpu", "matmul", "first", "ready", COLD | SIZE_1024, {"value": "3.600 s"}),
+        ("first-call", "burn-gpu", "matmul", "first", "ready", WARM | SIZE_1024, {"value": "108.038 ms"}),
+        ("first-call", "torch-gpu", "device-init", "init", "ready", WARM, {"value": "79.016 ms"}),
+        ("first-call", "torch-gpu", "matmul", "first", "call", COLD | SIZE_1024, {"value": "130.549 ms"}),
+        ("first-call", "torch-gpu", "matmul", "first", "ready", WARM | SIZE_1024, {"value": "14.194 ms"}),
+        ("warm-up", "burn-gpu", "timed-run", "first", "ready", COLD | {"kept": "no", "run": 0}, {"value": "3.843 s"}),
+        ("warm-up", "burn-gpu", "timed-run", "first", "ready", COLD | {"kept": "yes", "run": 1}, {"value": "748.875 µs"}),
+        ("warm-up", "burn-gpu", "timed-run", "first", "ready", WARM | {"kept": "no", "run": 2}, {"value": "1.904 ms"}),
+        ("cpu-timing", "torch", "matmul", "steady", "call", {"threads": 1, "size": 1024}, {"min": "831.334 µs", "median": "863.167 µs"}),
+        ("cpu-timing", "torch", "matmul", "steady", "ready", {"threads": "all", "size": 1024}, {"min": "816.875 µs", "median": "850.625 µs"}),
+        ("cpu-timing", "burn-template", "matmul", "steady", "ready", {"threads": "unset", "size": 1024}, {"min": "21.637 ms", "median": "22.353 ms"}),
+        ("cpu-timing", "burn-default", "matmul", "steady", "call", {"threads": "all", "size": 1024}, {"min": "4.113 ms", "median": "4.612 ms"}),
+        ("cpu-timing", "burn-default", "matmul", "steady", "ready", {"threads": 1, "size": 1024}, {"min": "21.455 ms", "median": "21.973 ms"}),
+        ("cpu-timing", "burn-amx", "matmul", "first", "ready", {"threads": 1, "size": 1024}, {"value": "5.127 ms"}),
+        ("cpu-timing", "burn-amx", "matmul", "steady", "ready", {"threads": "all", "size": 1024}, {"min": "1.430 ms", "median": "1.640 ms"}),
+    ],
+)  # fmt: skip
+def test_burn_figures_as_published(
+    experiment: str, case: str, metric: str, phase: str, scope: str, params: dict[str, Param], shown: dict[str, str]
+) -> None:
+    found = only(experiment, case, metric, phase, scope, params)
+    assert {statistic: f"{p.text} {p.unit}" for statistic, p in found.printed.items()} == shown
+
+
+@pytest.mark.parametrize(
+    ("experiment", "name", "case", "params", "value"),
+    [
+        ("accelerator-matmul", "rounded-call", "torch-gpu", {}, "30 µs"),
+        ("accelerator-matmul", "rounded-call", "burn-gpu", {}, "1 µs"),
+        ("accelerator-matmul", "device-range", None, {}, "0.42–0.43 ms"),
+        ("accelerator-matmul", "ready-minus-device", None, {}, "0.1–0.2 ms"),
+        ("accelerator-matmul", "readback-minus-ready", None, {}, "0.05 ms"),
+        ("first-call", "threads", "torch-gpu", COLD, 8),
+        ("first-call", "rounded-call", "torch-gpu", WARM, "12.7 ms"),
+        ("first-call", "rounded-ready", "burn-gpu", COLD, "3.6 s"),
+        ("first-call", "rounded-ready", "burn-gpu", WARM, "108 ms"),
+        ("warm-up", "guess-low", "burn-gpu", {}, "0.65 ms"),
+        ("warm-up", "answer", "burn-gpu", {}, "秒级"),
+        ("warm-up", "rounded-ready", "burn-gpu", COLD | {"kept": "yes", "run": 0}, "3.4 s"),
+        ("cpu-timing", "table-matmul", "burn-template", {"threads": "all"}, "只有单线程"),
+        ("cpu-timing", "table-matmul", "burn-amx", {"threads": 1}, "3.5 ms"),
+        ("cpu-timing", "blas", "torch", {"threads": "all"}, "accelerate"),
+        ("cpu-timing", "apple-amx-opens", None, {}, "gemm/experimental-apple-amx"),
+        ("numeric-agreement", "max-error", "torch-gpu", {}, 2.008e-6),
+        ("numeric-agreement", "difference-from-torch", "burn-gpu", {}, 2.027e-6),
+        ("numeric-agreement", "reference-max", None, {}, 1.095),
+        ("numeric-agreement", "bitwise-equal", None, {}, True),
+        ("numeric-agreement", "size", None, {}, 256),
+    ],
+)
+def test_burn_facts_as_published(
+    experiment: str, name: str, case: str | None, params: dict[str, Param], value: float | str
+) -> None:
+    assert said(experiment, name, case, **params).value == value
+
+
+def test_counts_and_threads_are_those_of_the_lines() -> None:
+    found = [(o, f) for e in BURN_TIMING for o in timing(e).outputs for form, f in printed_lines(o) if form is NO_TIME]
+    ((output, fields),) = found
+    empty = said("accelerator-matmul", "no-flush-no-time", output.case)
+    assert (output.case, str(empty.value), str(empty.of)) == ("burn-gpu", fields["k"], fields["n"])
+    said_by_torch = [(e, o, f) for e in BURN_TIMING for o in timing(e).outputs for form, f in printed_lines(o) if form is TORCH]
+    assert len(said_by_torch) == 4
+    for experiment, output, fields in said_by_torch:
+        assert fields["version"] == timing(experiment).versions["torch"]
+        assert str(said(experiment, "threads", output.case, **output.params).value) == fields["threads"]
+
+
+def test_errors_are_those_of_the_lines() -> None:
+    lines = [(output, *line) for output in timing("numeric-agreement").outputs for line in printed_lines(output)]
+    assert [o.case for o, form, _ in lines if form is AGREE] == list(AGREEING.values())
+    for output, form, fields in lines:
+        if form is REFERENCE:
+            assert fields == {"max": str(said("numeric-agreement", "reference-max", None).value)}
+            continue
+        assert AGREEING[fields["what"]] == output.case
+        for name, field in (("max-error", "error"), ("difference-from-torch", "difference")):
+            value = said("numeric-agreement", name, output.case).value
+            assert isinstance(value, float)
+            assert f"{value:.3e}" == fields[field]
+    burn = [case for case in AGREEING.values() if case.startswith("burn")]
+    assert len({said("numeric-agreement", "max-error", case).value for case in burn}) == 1  # as equal bits must have
+    (difference,) = {said("numeric-agreement", "difference-from-torch", case).value for case in burn}
+    rounded = Decimal(str(said("numeric-agreement", "rounded-difference", None).value))
+    assert Decimal(f"{difference:.1e}") == rounded
+
+
+def lowest_of(case: str, scope: str, statistic: str = "min") -> float:
+    return seconds("accelerator-matmul", case, "matmul", "steady", scope, statistic, size=1024)
+
+
+def test_both_gpu_kernels_are_as_fast() -> None:
+    torch, burn = (lowest_of(case, "device") for case in ("torch-gpu", "burn-gpu"))
+    for case, time in (("torch-gpu", torch), ("burn-gpu", burn)):
+        assert f"{time * 1e3:.2f} ms" == said("accelerator-matmul", "rounded-device", case).value
+    assert f"{burn / torch:.2f}" == "1.02"
+    for case in ("torch-gpu", "burn-gpu"):
+        assert f"{lowest_of(case, 'ready') * 1e3:.2f} ms" == said("accelerator-matmul", "rounded-ready", case).value
+    median = lowest_of("torch-gpu", "ready", "median")
+    assert f"{median * 1e3:.1f} ms" == said("accelerator-matmul", "rounded-ready-median", "torch-gpu").value
+
+
+def test_a_call_says_nothing_of_the_work() -> None:
+    torch, burn = (lowest_of(case, "call") for case in ("torch-gpu", "burn-gpu"))
+    assert (f"{torch * 1e6:.0e}", f"{burn * 1e6:.0f}") == ("3e+01", "1")
+    assert f"{torch / burn:.0f}" == "36"
+    medians = lowest_of("torch-gpu", "call", "median") / lowest_of("burn-gpu", "call", "median")
+    assert f"{medians:.0f}" == "26"  # the page says 30, which lies between
+    assert 26 < float(str(said("accelerator-matmul", "factor-call", "torch-gpu").value)) < 36
+
+
+@pytest.mark.parametrize(("case", "beside_device", "beside_ready"), [("torch-gpu", "0.1", "0.06"), ("burn-gpu", "0.2", "0.06")])
+def test_what_waiting_and_reading_back_add(case: str, beside_device: str, beside_ready: str) -> None:
+    device, ready, readback = (lowest_of(case, scope) * 1e3 for scope in ("device", "ready", "readback"))
+    assert (f"{ready - device:.1f}", f"{readback - ready:.2f}") == (beside_device, beside_ready)
+
+
+def test_where_the_first_call_is_slow() -> None:
+    def first(case: str, scope: str, cache: str) -> float:
+        return seconds("first-call", case, "matmul", "first", scope, cache=cache, size=1024)
+
+    for cache, text in (("cold", "3.6 s"), ("warm", "0.1 s")):
+        assert f"{first('burn-gpu', 'ready', cache):.1f} s" == text
+        assert first("burn-gpu", "call", cache) < 1.3e-5
+        assert first("torch-gpu", "call", cache) / first("torch-gpu", "ready", cache) > 0.89
+    after = [first("torch-gpu", "ready", cache) - first("torch-gpu", "call", cache) for cache in ("cold", "warm")]
+    assert [f"{time * 1e3:.2f} ms" for time in after] == ["1.55 ms", "1.49 ms"]
+    assert said("first-call", "ready-minus-call", "torch-gpu", cache="cold").value == "1.5 ms"
+    for cache, text in (("cold", "131 ms"), ("warm", "13 ms")):  # the page cuts 130.549 to 130
+        assert f"{first('torch-gpu', 'call', cache) * 1e3:.0f} ms" == text
+
+
+@pytest.mark.parametrize(
+    ("kept", "cache", "digits", "shown"), [("no", "cold", 1, "3.8"), ("yes", "cold", 1, "3.4"), ("no", "warm", 3, "0.106")]
+)
+def test_the_first_timed_run_pays(kept: str, cache: str, digits: int, shown: str) -> None:
+    times = [seconds("warm-up", "burn-gpu", "timed-run", "first", "ready", kept=kept, cache=cache, run=run) for run in range(3)]
+    assert f"{times[0]:.{digits}f}" == shown
+    text = str(said("warm-up", "rounded-ready", "burn-gpu", kept=kept, cache=cache, run=0).value)
+    assert Decimal(text.split()[0]) == Decimal(shown) * (1000 if text.endswith("ms") else 1)
+    assert all(times[0] > 50 * later for later in times[1:])
+
+
+def cpu_time(case: str, threads: Param, scope: str = "ready", statistic: str = "min") -> float:
+    return seconds("cpu-timing", case, "matmul", "steady", scope, statistic, threads=threads, size=1024)
+
+
+CPU_SETTINGS: list[tuple[str, Param]] = [
+    ("torch", 1), ("torch", "all"), ("burn-template", "unset"), ("burn-default", 1), ("burn-default", "all"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "threads"), CPU_SETTINGS)
+@pytest.mark.parametrize("statistic", ["min", "median"])
+def test_on_the_cpu_a_call_that_returned_is_done(case: str, threads: Param, statistic: str) -> None:
+    returned, ready = (cpu_time(case, threads, scope, statistic) for scope in ("call", "ready"))
+    assert 0 <= ready / returned - 1 < 0.0011
+
+
+@pytest.mark.parametrize(("case", "threads"), [*CPU_SETTINGS, ("burn-amx", 1), ("burn-amx", "all")])
+def test_the_table_of_cpu_times_rounds_the_minima(case: str, threads: Param) -> None:
+    digits = 2 if case == "torch" else 1
+    assert f"{cpu_time(case, threads) * 1e3:.{digits}f} ms" == said("cpu-timing", "table-matmul", case, threads=threads).value
+
+
+def test_threads_and_builds_on_the_cpu() -> None:
+    by_threads = cpu_time("burn-default", 1) / cpu_time("burn-default", "all")
+    assert f"{by_threads:.1f}" == "5.2"
+    assert by_threads > float(str(said("cpu-timing", "factor-threads", "burn-default", threads="all").value))
+    assert f"{cpu_time('torch', 1) / cpu_time('torch', 'all'):.2f}" == "1.02"
+    amx, torch = (
+        float(str(said("cpu-timing", "table-matmul", case, threads="all").value).split()[0]) for case in ("burn-amx", "torch")
+    )
+    assert f"{amx / torch:.1f}" == said("cpu-timing", "factor-matmul", "burn-amx", threads="all").value
+    assert f"{cpu_time('burn-amx', 'all') / cpu_time('torch', 'all'):.2f}" == "1.75"  # from the digits that were printed

@@ -258,5 +258,5 @@ def test_data_that_programs_read_is_an_input(root: Path) -> None:
     (root / "matrix.f64").write_bytes(bytes(15) + b"1")
     assert staleness.changed(old, x, root) == ("matrix.f64",)
     (root / "matrix.f64").unlink()
-    with pytest.raises(InputError, match="matrix.f64"):
+    with pytest.raises(InputError, match=r"matrix\.f64"):
         staleness.inputs(x, root)
