@@ -113,6 +113,7 @@ def build(package: str, on_crate: Callable[[str], None] = lambda _: None, root: 
     command = ["cargo", "build", "--release", "--locked", "-p", package, "--message-format", "json-render-diagnostics"]
     if _too_old(closure(package, root), root):
         command.append("--ignore-rust-version")
+        on_crate(f"有的 crate 声明要更新的 rustc，这里是 {compiler(root)['release']}：加上 --ignore-rust-version 照样编译")
     said: list[str] = []
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as messages,

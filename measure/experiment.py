@@ -51,6 +51,8 @@ class Case:
     env: Mapping[str, str] = field(default_factory=dict)
     threads: int | None = None
     """How many threads the program has to report (fact `threads`); None where the case does not set it."""
+    rounds: int | None = None
+    """For a case that takes very long: fewer rounds than the experiment has. Only large effects count then."""
     missing: Callable[[Machine], str | None] = everywhere
     """Why this hardware cannot run the case, in Chinese; None where it can."""
 

@@ -280,7 +280,9 @@ def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files:
     if source in b.prepared:
         b.environment.page.values = b.prepared[source]
         page.meta["render_macros"] = False  # generated text: nothing in it is a template
-    if source in b.original or source in b.prepared:  # other machines' pages would repeat, and thousands of samples drown the text
+    if (
+        source in b.original or source in b.prepared
+    ):  # other machines' pages would repeat, and thousands of samples drown the text
         page.meta["search"] = {"exclude": True}
     return markdown
 

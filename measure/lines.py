@@ -1,4 +1,6 @@
-"""The lines that the programs on timing print for people. One form both writes a line and reads it back.
+"""Lines that programs print for people. One form both writes a line and reads it back.
+
+The forms of each volume lie with its programs, so that a new one makes no other volume's records stale.
 
 Rust programs print the same lines by `println!`, so numbers look as Rust prints them. Nothing but the standard library is
 used: programs import this module beside jax and numpy.
@@ -141,55 +143,3 @@ class Form:
 
     def _line(self, texts: dict[str, str]) -> str:
         return "".join(literal + (field.pad(texts[field.name]) if field else "") for literal, field in self._parts)
-
-
-CALL = Form(
-    "{what:<15} first call: returned after {first_returned:7.1f} ms, ready after {first_ready:7.1f} ms"
-    " | steady: returned after {returned:7.3f} ms, ready after {ready:7.1f} ms"
-)
-"""A call of a jitted function: when it came back and when its result was there. Steady is the median."""
-AOT = Form(
-    "{what:<15} AOT on a fresh function: trace+lower {trace:7.1f} ms, compile {compile:7.1f} ms, first run {first:7.1f} ms"
-)
-PREPARE = Form("build+grad+compile+prepare all programs {prepare:.1f} ms ({shapes:d} step shapes, {ops:d} ops in total)")
-VALUE = Form("beta={beta:.2f} lnZ/N={lnz:.15f} exact={exact:.15f} err={err:+.3e}")
-RUN = Form(
-    "  run ms: value first {value_first:.2f} steady {value_steady:.3f};"
-    " value+grad first {grad_first:.2f} steady {grad_steady:.3f}"
-)
-"""Steady is the median."""
-VECTOR = Form("torch imported={torch} trial {trial:d}: min {min:6.1f} us  median {median:6.1f} us  p90 {p90:6.1f} us")
-VECTOR_TENFERRO = Form("width={width:d} trial {trial:d}: min {min:6.1f} us  median {median:6.1f} us  p90 {p90:6.1f} us")
-VECTOR_FIRST = Form("width={width:d} first run {first:.1f} us")
-SVD = Form("{what} 256x256 ({matrix}): min of {n:d} {min:.3f} ms")
-"""`what` is `jax jit svd`, `numpy svd`, `scipy gesdd` or `scipy gesvd`: the published lines name a LAPACK routine without svd."""
-SVD_TENFERRO = Form(
-    "tenferro native svd 256x256 width={width:d}: first {first:.3f} ms, min of {n:d} {min:.3f} ms (checksum {checksum:.6f})"
-)
-PIPELINE = Form(
-    "round {round:d}: {calls:d} calls dispatched in {dispatched:.2f} ms, all ready after {ready:.1f} ms"
-    " | {calls:d} calls each waited {waited:.1f} ms"
-)
-CHAINED = Form(
-    "{calls:d} dependent calls: each returned after {min:.3f} to {max:.3f} ms, all after {returned:.1f} ms, then waited {wait:.1f} ms"
-)
-INSIDE = Form(
-    "evaluation {round:d}: svd {svd:.1f} ms, contraction {contraction:.1f} ms, rest {rest:.1f} ms, whole {whole:.1f} ms"
-)
-CORES = Form("cores observed {cores:.2f}")
-"""CPU time over wall time of the steady calls."""
-
-TORCH = Form("torch {version:s}, threads {threads:d}")
-WAY = Form("{device} {size:d}x{size:d} matmul {way}, {n:d} runs: min {min:t} median {median:t}")
-"""One way of timing a matmul, such as `no sync`."""
-NO_TIME = Form("{device} {size:d}x{size:d} matmul {way}: {k:d} of {n:d} read as no time")
-INIT = Form("{device}: device init {time:t}")
-FIRST = Form("{device} {size:d}x{size:d} matmul first call: returned {returned:t}, after sync {synced:t}")
-FIRST_SYNCED = Form("{device} {size:d}x{size:d} matmul first call: {synced:t}")
-"""On a device where a call that has returned is done."""
-WARM_UP = Form("warm-up {kind:s}, timed run {run:d}: after sync {time:t}")
-AGREE = Form("{what:<20} max|x - f64 ref| = {error:s}   max|x - torch cpu| = {difference:s}")
-"""Errors are words, for they were published as Python prints them: `2.008e-06`."""
-ERROR = Form("{what:<20} max|x - f64 ref| = {error:s}")
-"""What a program can say that has nothing of torch beside it."""
-REFERENCE = Form("max |ref| = {max:.3f}")

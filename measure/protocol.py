@@ -13,8 +13,10 @@ import json
 import math
 import os
 import re
+import struct
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -61,14 +63,8 @@ def drop(result: object) -> None:
 
 
 def time_then[T](reps: int, work: Callable[[], T], after: Callable[[T], object] = drop) -> Timing:
-    """Time `reps` calls of `work`, each of which returns when its result is usable; `after` gets the result off the clock.
-
-    The garbage collector rests meanwhile, so that no sample pays for the litter of another.
-    """
-    collecting = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
+    """Time `reps` calls of `work`, each of which returns when its result is usable; `after` gets the result off the clock."""
+    with _collector_at_rest():
         # --8<-- [start:time]
         samples = []
         wall_began, cpu_began = perf_counter_ns(), process_time_ns()
@@ -81,10 +77,39 @@ def time_then[T](reps: int, work: Callable[[], T], after: Callable[[T], object] 
         cpu = process_time_ns() - cpu_began
         cores = cpu / (perf_counter_ns() - wall_began)
         # --8<-- [end:time]
+    return Timing(tuple(samples), cores)
+
+
+def time_launch[T](reps: int, launch: Callable[[], T], wait: Callable[[T], object]) -> tuple[Timing, Timing]:
+    """Time `reps` calls of `launch` twice over: until the call returned, and until `wait` said that its result is usable."""
+    with _collector_at_rest():
+        # --8<-- [start:launch]
+        returned, ready = [], []
+        wall_began, cpu_began = perf_counter_ns(), process_time_ns()
+        for _ in range(reps):
+            start = perf_counter_ns()
+            result = launch()
+            returned.append(perf_counter_ns() - start)
+            wait(result)
+            ready.append(perf_counter_ns() - start)
+            del result
+        cpu = process_time_ns() - cpu_began
+        cores = cpu / (perf_counter_ns() - wall_began)
+        # --8<-- [end:launch]
+    return Timing(tuple(returned), cores), Timing(tuple(ready), cores)
+
+
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """The garbage collector rests, so that no sample pays for the litter of another."""
+    collecting = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
     finally:
         if collecting:
             gc.enable()
-    return Timing(tuple(samples), cores)
 
 
 def doubling[T](reps: int, work: Callable[[], T], force: Callable[[T], object], tries: int = 10) -> float:
@@ -205,10 +230,23 @@ class Report:
         scope: str = "ready",
         params: Mapping[str, int | str] | None = None,
     ) -> None:
-        """Print the line for `what` and write the samples. A single warm-up call goes without saying in print."""
+        """Print the line for `what` and `record` the samples. A single warm-up call goes without saying in print."""
         low, middle = (f"{ns / 10**6:.3f}" for ns in (min(timing.samples), median(timing.samples)))
         line = Line(self.label, what, len(timing.samples), warm_up if warm_up > 1 else None, low, middle)
         print(format_line(line), flush=True)
+        self.record(metric, timing, warm_up=warm_up, phase=phase, scope=scope, params=params)
+
+    def record(
+        self,
+        metric: str,
+        timing: Timing,
+        *,
+        warm_up: int = 0,
+        phase: str = "steady",
+        scope: str = "ready",
+        params: Mapping[str, int | str] | None = None,
+    ) -> None:
+        """Write the samples and print nothing: several series may share one line, of a form of `measure.lines`."""
         self._write(
             type="series",
             metric=metric,
@@ -221,15 +259,30 @@ class Report:
             samples=timing.samples,
         )
 
-    def fact(self, name: str, value: bool | float | str, **extra: int | str) -> None:
-        """A value that is not a time. `extra` may hold `of` (the n of a count), `bits` (of a float) and `source`."""
-        self._write(type="fact", name=name, value=value, **extra)
+    def fact(
+        self,
+        name: str,
+        value: bool | float | str,
+        *,
+        params: Mapping[str, int | str] | None = None,
+        of: int | None = None,
+        bits: str | None = None,
+        source: str | None = None,
+    ) -> None:
+        """A value that is not a time. `of` is the n of a count; `bits` are those of a float, as `ieee_bits` writes them."""
+        extra = {"params": params and dict(params), "of": of, "bits": bits, "source": source}
+        self._write(type="fact", name=name, value=value, **{key: one for key, one in extra.items() if one is not None})
 
     def _write(self, **line: object) -> None:
         if self._file:
             self._file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
             self._file.flush()
             self._lines += 1
+
+
+def ieee_bits(value: float) -> str:
+    """The 64 bits of a float, where equality means equality of bits."""
+    return struct.pack(">d", value).hex()
 
 
 # ---- reading
@@ -263,6 +316,7 @@ class FactLine:
 
     name: str
     value: bool | float | str
+    params: dict[str, int | str] = field(default_factory=dict)
     of: int | None = None
     bits: str | None = None
     source: str = ""
@@ -301,7 +355,7 @@ def parse(text: bytes) -> Output:
             key = f"{one.metric}（{one.phase}，{one.scope}，{sorted(one.params.items())}）"
         elif kind == "fact":
             facts.append(fact := line.fact())
-            key = f"事实 {fact.name}"
+            key = f"事实 {fact.name}（{sorted(fact.params.items())}）"
         elif kind == "end":
             announced = line.take("lines", int)
             line.done()
@@ -388,6 +442,13 @@ class _Row:
         if self.fields:
             self.fail(f"不认识的键 {'、'.join(map(repr, self.fields))}")
 
+    def params(self) -> dict[str, int | str]:
+        params: dict[str, int | str] = self.take("params", dict, {})
+        for key, value in params.items():
+            self._typed("params 的名字", key, str)
+            self._typed(f"params 的 {key}", value, int if type(value) is int else str)
+        return params
+
     def header(self) -> Header:
         if (version := self.take("protocol", int)) != PROTOCOL_VERSION:
             self.fail(f"协议版本是 {version}，这里只读 {PROTOCOL_VERSION}；重新构建程序")
@@ -405,10 +466,7 @@ class _Row:
             self.fail("samples 是空的")
         if unit == "s" and min(samples) <= 0:
             self.fail("samples 里有不大于 0 的时间")
-        params = self.take("params", dict, {})
-        for key, value in params.items():
-            self._typed("params 的名字", key, str)
-            self._typed(f"params 的 {key}", value, int if type(value) is int else str)
+        params = self.params()
         warm_up = self.take("warm_up", int, 0)
         cores = self.number_of("cores", self.fields.pop("cores")) if "cores" in self.fields else None
         if warm_up < 0 or (cores is not None and cores < 0):
@@ -428,7 +486,9 @@ class _Row:
             value = self.number_of("value", value)
         of = self.take("of", int) if "of" in self.fields else None
         bits = self.take("bits", str) if "bits" in self.fields else None
-        line = FactLine(name, value, of, bits, self.take("source", str, ""))
+        if bits is not None and not (isinstance(value, float) and bits == ieee_bits(value)):
+            self.fail(f"bits {bits!r} 不是 value {_json(value)} 的二进制位（16 位十六进制，小写，不带 0x）")
+        line = FactLine(name, value, self.params(), of, bits, self.take("source", str, ""))
         self.done()
         return line
 

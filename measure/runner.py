@@ -218,11 +218,13 @@ def _rounds(
     experiment: Experiment, cases: list[Case], binaries: dict[str, Path], rounds: int, quick: bool, session: _Session, progress: Progress, root: Path
 ) -> None:  # fmt: skip
     """All rounds; after a failure the round is finished, so that every case that fails is listed, and no other begins."""
-    total = rounds * len(cases)
+    total = sum(min(rounds, case.rounds or rounds) for case in cases)
     begin = time.monotonic()
     done = 0
     for number in range(1, rounds + 1):
         for case in cases if number % 2 else reversed(cases):
+            if case.rounds is not None and number > case.rounds:
+                continue
             spent = time.monotonic() - begin
             left = spent / done * (total - done) if done >= len(cases) else max(0.0, experiment.estimate * rounds - spent)
             progress.step(

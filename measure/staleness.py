@@ -177,6 +177,7 @@ def _parameters(experiment: Experiment) -> str:
             "params": dict(case.params),
             "env": dict(case.env),
             "threads": case.threads,
+            **({"rounds": case.rounds} if case.rounds is not None else {}),
         }
         for case in experiment.cases(NOMINAL)
     ]

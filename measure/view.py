@@ -130,17 +130,25 @@ class SeriesView:
         """The median of the run medians: exists for printed rounds too, and is what verdicts go by."""
         return self._quantity(median(self._run_medians()), "typical", 3, judged=True)
 
+    @property
+    def first(self) -> Quantity:
+        """The first sample of each run, their median: what happens once in a process."""
+        return self._of_runs("first", lambda samples: samples[0], "value")
+
     def by_run(self, name: Statistic) -> Quantity:
         """A statistic of each run, and their median: what a verdict on that statistic goes by.
 
         A smallest sample is comparable only between series that take as many samples a run; `flips` sees to that.
         """
+        return self._of_runs(name, lambda samples: _of(samples, name), name)
+
+    def _of_runs(self, name: str, of: Callable[[Sequence[float]], float], printed: Statistic) -> Quantity:
         values = []
         for p in self._points:
             if isinstance(p.series, Series):
-                values.append(_of(p.series.samples, name))
-            elif name in p.series.printed:
-                values.append(p.series.printed[name].value)
+                values.append(of(p.series.samples))
+            elif printed in p.series.printed:
+                values.append(p.series.printed[printed].value)
             else:
                 raise PageError(f"{self.id} 没有发表 {name}")
         runs = Runs(f"{self._record.experiment}/{self._where()}/{name}", tuple(values))
@@ -266,6 +274,7 @@ class SeriesView:
             "median": "中位数",
             "p90": "第 90 百分位",
             "typical": "各次运行中位数的中位数",
+            "first": "各次运行第一个样本的中位数",
             "cores": "CPU 时间 / 墙钟时间",
         }
         if any(isinstance(p.series, PublishedSeries) and "value" in p.series.printed for p in self._points):

@@ -121,3 +121,20 @@ def test_versions_compare_by_number() -> None:
 def test_no_cargo_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     assert "没有 cargo" in (cargo.missing() or "")
+
+
+def test_the_neighbours_of_tenferro_stay_as_they_were_at_its_release() -> None:
+    """`cargo update` would take newer ones, with which `threadteam` is there twice and tenferro 0.8.0 does not compile."""
+    found: dict[str, list[str]] = {}
+    for entry in cargo.closure("tenferro-trg"):
+        found.setdefault(entry["name"], []).append(entry["version"])
+    pinned = {
+        "cpueinsum": "0.9.0",
+        "tcontract": "0.9.0",
+        "tcontract-exec": "0.9.0",
+        "tcontract-kernel": "0.3.0",
+        "tlinalg": "0.8.0",
+    }
+    cure = "；".join(f"cargo update -p {name} --precise {version}" for name, version in pinned.items())
+    assert {name: found.get(name) for name in pinned} == {name: [version] for name, version in pinned.items()}, cure
+    assert len(found["threadteam"]) == 1, cure

@@ -11,7 +11,20 @@ import measure
 
 PACKAGE = Path(measure.__file__).parent
 FLOW = ("experiment", "runner", "record", "store", "view", "macros")
-PAGE_SIDE = ("view", "quantity", "claims", "stats", "blocks", "late", "macros", "plots", "record_pages", "links", "publish", "handtyped")
+PAGE_SIDE = (
+    "view",
+    "quantity",
+    "claims",
+    "stats",
+    "blocks",
+    "late",
+    "macros",
+    "plots",
+    "record_pages",
+    "links",
+    "publish",
+    "handtyped",
+)
 
 
 def imports(name: str) -> set[str]:

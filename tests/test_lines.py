@@ -4,30 +4,20 @@ import re
 
 import pytest
 
-from measure.lines import (
-    AGREE,
+from measure.lines import Form, duration
+from measure.programs.burn_lines import AGREE, ERROR, FIRST, FIRST_SYNCED, INIT, NO_TIME, REFERENCE, TORCH, WARM_UP, WAY
+from measure.programs.tenferro_lines import (
     AOT,
     CALL,
-    ERROR,
-    FIRST,
-    FIRST_SYNCED,
-    INIT,
-    NO_TIME,
     PIPELINE,
     PREPARE,
-    REFERENCE,
     RUN,
     SVD,
     SVD_TENFERRO,
-    TORCH,
     VALUE,
     VECTOR,
     VECTOR_FIRST,
     VECTOR_TENFERRO,
-    WARM_UP,
-    WAY,
-    Form,
-    duration,
 )
 
 PUBLISHED = [

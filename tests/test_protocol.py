@@ -24,8 +24,10 @@ from measure.protocol import (
     clean,
     doubling,
     format_line,
+    ieee_bits,
     parse,
     parse_line,
+    time_launch,
     time_then,
 )
 
@@ -37,6 +39,9 @@ SERIES = (
     '"warm_up":1,"cores":0.99,"samples":[21424123,22005000]}'
 )
 FACT = '{"type":"fact","name":"dtype","value":"f32"}'
+
+BITS = "3fe94c4285929bdd"
+"""Of 0.790559063800966; worked out with struct."""
 
 
 def file(*lines: str, end: int | None = None) -> bytes:
@@ -62,10 +67,23 @@ def test_a_complete_file() -> None:
 
 
 def test_lines_become_parts_of_a_record() -> None:
-    out = parse(file(HEADER, SERIES, '{"type":"fact","name":"hits","value":3,"of":4,"bits":"0x3","source":"x"}'))
+    hits = '{"type":"fact","name":"hits","value":3,"of":4,"params":{"beta":"0.30","step":1},"source":"x"}'
+    out = parse(file(HEADER, SERIES, hits))
     series = record.Series(**vars(out.series[0]))
     assert series.samples == (0.021424123, 0.022005)
-    assert record.Fact(**vars(out.facts[0])) == record.Fact(name="hits", value=3, of=4, bits="0x3", source="x")
+    assert record.Fact(**vars(out.facts[0])) == record.Fact(
+        name="hits", value=3, of=4, params={"beta": "0.30", "step": 1}, source="x"
+    )
+
+
+LNZ = '{"type":"fact","name":"lnz","value":0.790559063800966,"bits":"3fe94c4285929bdd","params":{"beta":"0.30"}}'
+
+
+def test_a_fact_holds_for_parameters_and_keeps_its_bits() -> None:
+    other = LNZ.replace("0.30", "0.40")
+    facts = parse(file(HEADER, LNZ, other)).facts
+    assert [fact.params for fact in facts] == [{"beta": "0.30"}, {"beta": "0.40"}]
+    assert {fact.bits for fact in facts} == {BITS}
 
 
 def test_nanoseconds_keep_nine_decimals() -> None:
@@ -139,6 +157,13 @@ def test_vocabulary_is_that_of_the_record() -> None:
         (file(HEADER, FACT.replace("dtype", "D type")), 2, "D type"),
         (file(HEADER, FACT.replace('"name":', '"name":"x","name":')), 2, "两次"),
         (file(HEADER, FACT, FACT), 3, "和第 2 行重复"),
+        (file(HEADER, LNZ, LNZ), 3, "和第 2 行重复"),
+        (file(HEADER, LNZ.replace('"0.30"', "0.3")), 2, "beta"),
+        (file(HEADER, LNZ.replace('{"beta":"0.30"}', "[]")), 2, "对象"),
+        (file(HEADER, LNZ.replace(BITS, BITS[:-1] + "0")), 2, "二进制位"),
+        (file(HEADER, LNZ.replace(BITS, "0x" + BITS)), 2, "二进制位"),
+        (file(HEADER, LNZ.replace(BITS, BITS.upper())), 2, "二进制位"),
+        (file(HEADER, LNZ.replace("0.790559063800966", "1")), 2, "二进制位"),
         (file(HEADER, SERIES, FACT, SERIES), 4, "和第 2 行重复"),
         (file(HEADER, SERIES.replace("22005000", "true")), 2, "true"),
         (file(HEADER, SERIES.replace("22005000", "null")), 2, "null"),
@@ -193,6 +218,21 @@ def test_c16_what_is_printed_does_not_touch_the_file(
     assert out.series[0] == SeriesLine("matmul", "steady", "ready", "s", (0.002, 0.001, 0.0045), {"n": 4}, 1, 0.9877)
     assert out.facts == (FactLine("note", "计时 µs", source="here"),)
     assert json.loads(target.read_text(encoding="utf-8").splitlines()[-1]) == {"type": "end", "lines": 4}
+
+
+def test_a_record_is_written_and_not_printed_and_facts_carry_what_they_are_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "out.jsonl"
+    monkeypatch.setenv("MEASURE_OUT", str(target))
+    with Report("demo") as report:
+        report.record("aot", Timing((7_000_000,), 1.0), phase="trace", scope="call", params={"step": 3})
+        report.fact("lnz", -0.1, params={"beta": "0.30"}, bits=ieee_bits(-0.1))
+        report.fact("hits", 0, of=0)
+    assert capsys.readouterr().out == ""
+    out = parse(target.read_bytes())
+    assert out.series == (SeriesLine("aot", "trace", "call", "s", (0.007,), {"step": 3}, 0, 1.0),)
+    assert out.facts == (FactLine("lnz", -0.1, {"beta": "0.30"}, bits="bfb999999999999a"), FactLine("hits", 0, of=0))
 
 
 def test_without_measure_out_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,6 +323,41 @@ def test_a_result_lives_until_the_clock_has_stopped_and_not_longer() -> None:
     time_then(3, Result, lambda _: seen.append(len(alive)))
     assert seen == [1, 1, 1]
     assert alive == []
+
+
+def test_a_launch_is_stamped_when_it_returns_and_when_it_is_ready() -> None:
+    waited: list[int] = []
+
+    def launch() -> int:
+        time.sleep(0.002)
+        return 7
+
+    def wait(result: int) -> None:
+        time.sleep(0.02)
+        waited.append(result)
+
+    returned, ready = time_launch(3, launch, wait)
+    assert waited == [7, 7, 7]
+    assert all(2_000_000 <= ns < 20_000_000 for ns in returned.samples)
+    assert all(ns >= 22_000_000 for ns in ready.samples)
+    assert returned.cores == ready.cores < 0.5
+
+
+def test_the_collector_rests_during_a_launch_and_a_result_goes_before_the_next() -> None:
+    alive: list[bool] = []
+
+    class Result:
+        def __init__(self) -> None:
+            assert not alive
+            alive.append(gc.isenabled())
+
+        def __del__(self) -> None:
+            alive.pop()
+
+    seen = []
+    time_launch(2, Result, lambda _: seen.append(list(alive)))
+    assert seen == [[False], [False]]
+    assert gc.isenabled()
 
 
 def test_the_collector_rests_and_is_put_back() -> None:

@@ -8,28 +8,20 @@ from pathlib import Path
 import pytest
 
 from measure import blocks, record_pages, store
-from measure.lines import (
-    AGREE,
+from measure.lines import Form
+from measure.programs.burn_lines import AGREE, FIRST, FIRST_SYNCED, INIT, NO_TIME, REFERENCE, TORCH, WARM_UP, WAY
+from measure.programs.tenferro_lines import (
     AOT,
     CALL,
-    FIRST,
-    FIRST_SYNCED,
-    INIT,
-    NO_TIME,
     PIPELINE,
     PREPARE,
-    REFERENCE,
     RUN,
     SVD,
     SVD_TENFERRO,
-    TORCH,
     VALUE,
     VECTOR,
     VECTOR_FIRST,
     VECTOR_TENFERRO,
-    WARM_UP,
-    WAY,
-    Form,
 )
 from measure.protocol import Line, parse_line
 from measure.record import Output, Param, Published, PublishedFact, PublishedSeries

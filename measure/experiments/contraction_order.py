@@ -6,14 +6,16 @@ from measure.experiment import Case, Experiment, PythonProgram
 from measure.experiments.trg import tenferro
 from measure.record import Machine
 
-JAX = PythonProgram("contraction_order", packages=("jax",))
+JAX = PythonProgram("contraction_order", packages=("jax", "numpy", "scipy"))
 
 
 def cases(machine: Machine) -> tuple[Case, ...]:
     """Both orders in both libraries, next to each other in every round; and the path that einsum picks by itself."""
     staged = tenferro("trg-staged")
     found = [
-        Case(f"tenferro-{order}", staged, args=("--width", "1", "--order", order), params={"width": 1}, threads=1)
+        Case(
+            f"tenferro-{order}", staged, args=("--width", "1", "--order", order, "--beta", "0.30"), params={"width": 1}, threads=1
+        )
         for order in ("chain", "pairwise")
     ]
     found += [Case(f"jax-{order}", JAX, args=("--order", order)) for order in ("chain", "pairwise", "einsum")]

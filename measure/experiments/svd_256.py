@@ -7,7 +7,7 @@ from measure.experiments.trg import every_width, tenferro, widths
 from measure.record import Machine
 
 PYTHON = PythonProgram("svd_time", packages=("jax", "numpy", "scipy"))
-INSIDE = PythonProgram("trg_inside", packages=("jax", "numpy"))
+INSIDE = PythonProgram("trg_inside", packages=("jax", "numpy", "scipy"))
 
 
 def cases(machine: Machine) -> tuple[Case, ...]:
@@ -28,7 +28,7 @@ EXPERIMENT = Experiment(
     id="svd-256",
     question="一次 256×256 的 SVD 要多久？TRG 的时间有多少花在 SVD 上？",
     cases=cases,
-    rounds=5,
+    rounds=3,
     timeout=180.0,
     estimate=30.0,
     data=("measure/programs/inputs/svd-256-trg.f64", "measure/programs/inputs/svd-256-random.f64"),

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.site
 RECORDS = Path(__file__).parents[2] / "measure" / "records"
 PAGE = "burn/cpu-matmul/"
 M2 = f"{PAGE}m/apple-m2-max/"
+TIMING, TRG = "tenferro/timing/", "tenferro/trg/"
 
 
 @pytest.fixture
@@ -137,7 +138,7 @@ def test_no_placeholder_is_left_anywhere(site: Path) -> None:
             assert not re.search("[\ue000-\uf8ff]", file.read_text(encoding="utf-8")), file
 
 
-@pytest.mark.parametrize("where", [PAGE, M2, ""])
+@pytest.mark.parametrize("where", [page + m for page in (PAGE, TIMING, TRG) for m in ("", "m/apple-m2-max/")] + [""])
 def test_every_number_is_traced_to_its_record(site: Path, where: str) -> None:
     """Each value on the page is computed again from the samples (or the printed figures) that its formula names."""
     html = (site / where / "index.html").read_text(encoding="utf-8")
@@ -169,28 +170,40 @@ def says(shown: str, unit: str, value: float) -> bool:
     return any(abs(float(number[0]) - scale) <= max(half, 0.5 * scale * 10 ** (1 - significant)) * 1.000001 for scale in scales)
 
 
-def load(machine: str, experiment: str) -> Any:
-    (path,) = RECORDS.glob(f"*/{machine}/{experiment}.json")
-    return json.loads(path.read_text(encoding="utf-8"))
+def load(machine: str, experiments: str) -> list[Any]:
+    """The records a value comes from: one, or several where it compares experiments."""
+    paths = [path for name in experiments.split("+") for path in RECORDS.glob(f"*/{machine}/{name}.json")]
+    assert len(paths) == len(experiments.split("+"))
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
 
 
-def evaluate(formula: str, record: Any) -> float:
+def evaluate(formula: str, records: list[Any]) -> float:
     """`min(torch/matmul/steady/ready/threads=all) / (…)`, by plain Python on the JSON."""
-    expression = re.sub(r"(\w+)\(([\w/=.-]+)\)", lambda m: repr(statistic(m[1], m[2], record)), formula)
+    expression = re.sub(r"(\w+)\(([\w/=.-]+)\)", lambda m: repr(statistic(m[1], m[2], records)), formula)
     assert re.fullmatch(r"[\d.e()*/ +-]+", expression), formula
     return float(eval(expression))  # noqa: S307 - digits and operators only
 
 
-def statistic(name: str, series: str, record: Any) -> float:
-    groups = rounds_of(series, record)
+SCALES = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
+
+
+def statistic(name: str, series: str, records: list[Any]) -> float:
+    ((record, groups),) = [(record, found) for record in records if (found := rounds_of(series, record))]
     if name == "cores":
         return float(median(s["cores"] for s in groups))
     if record["origin"] == "published":
-        printed = [float(s["printed"]["min" if name == "min" else "median"]["text"]) / 1000 for s in groups]
+        kinds = {"min": ("min",), "p90": ("p90",), "median": ("median",)}.get(name, ("median", "value"))
+        chosen = [next(s["printed"][kind] for kind in kinds if kind in s["printed"]) for s in groups]
+        printed = [float(p["text"]) * SCALES[p["unit"]] for p in chosen]
         return min(printed) if name == "min" else median(printed)
     samples = [s["samples"] for s in groups]
-    pooled = [x for one in samples for x in one]
-    return float({"min": min(pooled), "median": median(pooled), "typical": median(median(one) for one in samples)}[name])
+    pooled = sorted(x for one in samples for x in one)
+    if name == "p90":
+        low, part = divmod((len(pooled) - 1) * 0.9, 1)
+        return float(pooled[int(low)] * (1 - part) + pooled[min(int(low) + 1, len(pooled) - 1)] * part)
+    middle = median(median(one) for one in samples)
+    first = median(one[0] for one in samples)
+    return float({"min": pooled[0], "median": median(pooled), "typical": middle, "first": first}[name])
 
 
 def rounds_of(series: str, record: Any) -> list[Any]:

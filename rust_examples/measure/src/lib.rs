@@ -3,6 +3,8 @@
 //! A program prints one line per measurement for people. Only when `MEASURE_OUT` names a file it also writes JSON lines there:
 //! a header, series and facts, and an end that says how many lines came before it, so that a cut-off file is noticed.
 
+mod hogs;
+
 use std::env;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -10,11 +12,13 @@ use std::fs::File;
 use std::hint::black_box;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::process;
+use std::process::{self, ExitCode};
 use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+
+pub use hogs::Hogs;
 
 /// Version of the protocol; the reader refuses any other.
 pub const PROTOCOL_VERSION: u32 = 1;
@@ -29,6 +33,29 @@ pub struct Timing {
     pub samples: Vec<Duration>,
     /// CPU time of the whole process over wall time, warm-up excluded: the cores really used.
     pub cores: f64,
+}
+
+impl Timing {
+    /// The sample below which a share of all lies, in milliseconds: 0 is the minimum, 0.5 the median. Linear between samples.
+    ///
+    /// # Panics
+    ///
+    /// Without samples there is no such thing.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a place among the samples
+    pub fn quantile(&self, share: f64) -> f64 {
+        let mut sorted: Vec<f64> = self.samples.iter().map(|&sample| milliseconds(sample)).collect();
+        sorted.sort_by(f64::total_cmp);
+        let place = share * (sorted.len() - 1) as f64;
+        let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+        below + place.fract() * (above - below)
+    }
+}
+
+/// A duration as lines print it.
+#[must_use]
+pub fn milliseconds(duration: Duration) -> f64 {
+    duration.as_nanos() as f64 / 1e6
 }
 
 /// Time `reps` calls of `work`; nothing is done with a result but to let go of it, off the clock.
@@ -70,10 +97,28 @@ pub fn threads() -> usize {
 /// Which part of a computation's life a series belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
+    /// Recording the computation as a graph.
+    Trace,
+    /// Making a program of the graph.
+    Compile,
+    /// All that is done once, before the first call.
+    Prepare,
     /// The first call of its kind in the process.
     First,
     /// After warm-up.
     Steady,
+}
+
+impl Phase {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::Compile => "compile",
+            Self::Prepare => "prepare",
+            Self::First => "first",
+            Self::Steady => "steady",
+        }
+    }
 }
 
 /// Where the clock was stopped.
@@ -83,6 +128,53 @@ pub enum Scope {
     Call,
     /// The result can be used.
     Ready,
+}
+
+impl Scope {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Ready => "ready",
+        }
+    }
+}
+
+/// A parameter tells apart series, or facts, of one name: `("beta", "0.30".into())`.
+pub type Param<'a> = (&'a str, Setting<'a>);
+
+/// The value of a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setting<'a> {
+    /// A word, or a number in the digits by which records name it.
+    Text(&'a str),
+    /// A count.
+    Count(usize),
+}
+
+impl<'a> From<&'a str> for Setting<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<usize> for Setting<'_> {
+    fn from(count: usize) -> Self {
+        Self::Count(count)
+    }
+}
+
+/// The largest absolute value. NaN counts as larger than any number, so that it cannot hide.
+#[must_use]
+pub fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
+    values.into_iter().map(f64::abs).max_by(f64::total_cmp).unwrap_or(f64::NAN)
+}
+
+fn object(params: &[Param]) -> Value {
+    let value = |setting| match setting {
+        Setting::Text(text) => Value::from(text),
+        Setting::Count(count) => Value::from(count),
+    };
+    Value::Object(params.iter().map(|&(name, setting)| (name.to_owned(), value(setting))).collect())
 }
 
 /// What was timed, for the record and for the printed line.
@@ -98,13 +190,21 @@ pub struct Series<'a> {
     pub scope: Scope,
     /// Calls before the first sample. A single one goes without saying in print.
     pub warm_up: usize,
+    /// What tells it apart from other series of the same metric.
+    pub params: &'a [Param<'a>],
 }
 
 impl<'a> Series<'a> {
     /// Calls after warm-up, each timed until its result can be used: what most programs report.
     #[must_use]
     pub fn steady(metric: &'a str, what: &'a str, warm_up: usize) -> Self {
-        Self { metric, what, phase: Phase::Steady, scope: Scope::Ready, warm_up }
+        Self { metric, what, phase: Phase::Steady, scope: Scope::Ready, warm_up, params: &[] }
+    }
+
+    /// A series for the record alone, without a printed line of its own: until the result can be used.
+    #[must_use]
+    pub fn of(metric: &'a str, phase: Phase, warm_up: usize, params: &'a [Param<'a>]) -> Self {
+        Self { metric, what: metric, phase, scope: Scope::Ready, warm_up, params }
     }
 }
 
@@ -113,7 +213,7 @@ impl<'a> Series<'a> {
 /// Trouble with the command line ends the process with status 2, trouble with the file with status 1.
 pub struct Report {
     label: String,
-    quick: bool,
+    arguments: Arguments,
     file: Option<BufWriter<File>>,
     lines: usize,
 }
@@ -122,55 +222,100 @@ impl Report {
     /// Read the command line (`--quick` is all there is) and open the protocol file if one is asked for.
     #[must_use]
     pub fn start(label: &str) -> Self {
-        let arguments: Vec<OsString> = env::args_os().skip(1).collect();
-        let quick = is_quick(&arguments).unwrap_or_else(|problem| die(label, 2, problem));
-        let path = env::var_os("MEASURE_OUT").filter(|path| !path.is_empty());
-        Self::open(label, quick, path.as_deref().map(Path::new))
+        Self::start_with(label, &[])
     }
 
-    fn open(label: &str, quick: bool, path: Option<&Path>) -> Self {
+    /// The same for a program that also takes options, each followed by a value: `&["--width", "--order"]`.
+    #[must_use]
+    pub fn start_with(label: &str, options: &[&'static str]) -> Self {
+        let arguments = Arguments::read(env::args_os().skip(1), options).unwrap_or_else(|problem| die(label, 2, problem));
+        let path = env::var_os("MEASURE_OUT").filter(|path| !path.is_empty());
+        Self::open(label, arguments, path.as_deref().map(Path::new))
+    }
+
+    fn open(label: &str, arguments: Arguments, path: Option<&Path>) -> Self {
         let create = |path: &Path| {
             File::create(path).unwrap_or_else(|error| {
                 let path = path.display();
                 die(label, 2, format!("MEASURE_OUT 指的文件写不了：{path}（{error}）；换个路径，或不设这个变量"))
             })
         };
-        let mut report = Self { label: label.to_owned(), quick, file: path.map(create).map(BufWriter::new), lines: 0 };
+        let quick = arguments.quick;
+        let mut report = Self { label: label.to_owned(), arguments, file: path.map(create).map(BufWriter::new), lines: 0 };
         report.write(&json!({"type": "header", "protocol": PROTOCOL_VERSION, "program": label, "quick": quick}));
         report
     }
 
-    /// How often to repeat: `full`, or 3 times under `--quick`.
+    /// The value of an option, or `default` where it was not given. `expected` says what it may be.
+    ///
+    /// `parse` gives `None` for a value that is none of these; that ends the program.
+    pub fn option<T>(&self, name: &str, default: T, expected: &str, parse: impl FnOnce(&str) -> Option<T>) -> T {
+        let Some((_, text)) = self.arguments.options.iter().find(|(given, _)| *given == name) else { return default };
+        parse(text).unwrap_or_else(|| die(&self.label, 2, format!("{name} 应是{expected}，这里是 {text}")))
+    }
+
+    /// A count given by an option, at least `least`; `least` where it was not given.
+    #[must_use]
+    pub fn count(&self, name: &str, least: usize) -> usize {
+        let parse = |text: &str| text.parse().ok().filter(|&count| count >= least);
+        self.option(name, least, &format!("不小于 {least} 的整数"), parse)
+    }
+
+    /// Whether a short run was asked for.
+    #[must_use]
+    pub fn is_quick(&self) -> bool {
+        self.arguments.quick
+    }
+
+    /// How often to repeat: `full`, or at most 3 times under `--quick`.
     #[must_use]
     pub fn reps(&self, full: usize) -> usize {
-        if self.quick { QUICK_REPS } else { full }
+        if self.arguments.quick { full.min(QUICK_REPS) } else { full }
     }
 
     /// Print a measurement and record all its samples.
     pub fn series(&mut self, series: Series, timing: &Timing) {
-        println!("{}", line(&self.label, series, &timing.samples));
-        let phase = match series.phase {
-            Phase::First => "first",
-            Phase::Steady => "steady",
-        };
-        let scope = match series.scope {
-            Scope::Call => "call",
-            Scope::Ready => "ready",
-        };
+        println!("{}", line(&self.label, series, timing));
+        self.record(series, timing);
+    }
+
+    /// Record all samples of a measurement that the program prints in its own way.
+    pub fn record(&mut self, series: Series, timing: &Timing) {
         let nanoseconds: Vec<u128> = timing.samples.iter().map(Duration::as_nanos).collect();
         self.write(&json!({
-            "type": "series", "metric": series.metric, "phase": phase, "scope": scope, "unit": "ns", "params": Map::new(),
-            "warm_up": series.warm_up, "cores": (timing.cores * 1e4).round() / 1e4, "samples": nanoseconds,
+            "type": "series", "metric": series.metric, "phase": series.phase.name(), "scope": series.scope.name(), "unit": "ns",
+            "params": object(series.params), "warm_up": series.warm_up, "cores": (timing.cores * 1e4).round() / 1e4,
+            "samples": nanoseconds,
         }));
     }
 
     /// Record a value that is not a time. A number must be finite.
     pub fn fact(&mut self, name: &str, value: impl Into<Value>) {
-        let value: Value = value.into();
+        self.write_fact(name, &[], &value.into(), None);
+    }
+
+    /// The same for one of several facts of that name.
+    pub fn fact_at(&mut self, name: &str, params: &[Param], value: impl Into<Value>) {
+        self.write_fact(name, params, &value.into(), None);
+    }
+
+    /// Record a number down to its last bit.
+    pub fn bits_at(&mut self, name: &str, params: &[Param], value: f64) {
+        self.write_fact(name, params, &value.into(), Some(value.to_bits()));
+    }
+
+    fn write_fact(&mut self, name: &str, params: &[Param], value: &Value, bits: Option<u64>) {
         if value.is_null() {
             die(&self.label, 1, format!("事实 {name} 不是有限的数；不写进结果，先查算出它的那一步"));
         }
-        self.write(&json!({"type": "fact", "name": name, "value": value}));
+        let mut fact = json!({"type": "fact", "name": name, "value": value});
+        if !params.is_empty() {
+            fact["params"] = object(params);
+        }
+        if let Some(bits) = bits {
+            fact["bits"] = format!("{bits:016x}").into();
+        }
+        self.write(&fact);
     }
 
     /// Say that nothing is missing. A program that dies before this leaves a file that no one takes for a result.
@@ -193,25 +338,55 @@ impl Report {
     }
 }
 
+/// The main function of a program: report, and end with status 1 where `run` says what went wrong.
+///
+/// `options` are the command line's options besides `--quick`, each followed by a value. A program that starts [`Hogs`] begins so.
+pub fn program<E: Display>(label: &str, options: &[&'static str], run: impl FnOnce(&mut Report) -> Result<(), E>) -> ExitCode {
+    hogs::spin_if_asked();
+    let mut report = Report::start_with(label, options);
+    if let Err(problem) = run(&mut report) {
+        eprintln!("{label}：{problem}");
+        return ExitCode::FAILURE;
+    }
+    report.finish();
+    ExitCode::SUCCESS
+}
+
 fn die(label: &str, status: i32, problem: impl Display) -> ! {
     eprintln!("{label}：{problem}");
     process::exit(status)
 }
 
-/// Whether the arguments ask for few repetitions; anything but `--quick` is refused.
-fn is_quick(arguments: &[OsString]) -> Result<bool, String> {
-    match arguments.iter().find(|argument| *argument != "--quick") {
-        Some(unknown) => Err(format!("不认识的参数 {}；只有 --quick（只重复 {QUICK_REPS} 次）", unknown.display())),
-        None => Ok(!arguments.is_empty()),
+/// What the command line asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Arguments {
+    quick: bool,
+    options: Vec<(&'static str, String)>,
+}
+
+impl Arguments {
+    /// Anything but `--quick` and the named options, each followed by its value, is refused.
+    fn read(arguments: impl IntoIterator<Item = OsString>, options: &[&'static str]) -> Result<Self, String> {
+        let mut read = Self::default();
+        let mut arguments = arguments.into_iter();
+        while let Some(argument) = arguments.next() {
+            if argument == "--quick" {
+                read.quick = true;
+            } else if let Some(&name) = options.iter().find(|&&name| argument == name) {
+                let value = arguments.next().and_then(|value| value.into_string().ok());
+                read.options.push((name, value.ok_or_else(|| format!("{name} 之后缺一个值"))?));
+            } else {
+                let known = [options, &["--quick"]].concat().join("、");
+                return Err(format!("不认识的参数 {}；只有 {known}（--quick：只重复 {QUICK_REPS} 次）", argument.display()));
+            }
+        }
+        Ok(read)
     }
 }
 
 /// The line the pages quote, in milliseconds.
-fn line(label: &str, series: Series, samples: &[Duration]) -> String {
-    let mut sorted: Vec<f64> = samples.iter().map(|sample| sample.as_nanos() as f64 / 1e6).collect();
-    sorted.sort_by(f64::total_cmp);
-    let n = sorted.len();
-    let (min, median) = (sorted[0], f64::midpoint(sorted[(n - 1) / 2], sorted[n / 2]));
+fn line(label: &str, series: Series, timing: &Timing) -> String {
+    let (n, min, median) = (timing.samples.len(), timing.quantile(0.0), timing.quantile(0.5));
     let after = if series.warm_up > 1 { format!(" after {} warm-up", series.warm_up) } else { String::new() };
     format!("{label}: {}, {n} runs{after}: min {min:.3}ms median {median:.3}ms", series.what)
 }
@@ -223,24 +398,32 @@ mod tests {
     use std::thread::sleep;
 
     const MATMUL: Series =
-        Series { metric: "matmul", what: "1024x1024 matmul", phase: Phase::Steady, scope: Scope::Ready, warm_up: 1 };
+        Series { metric: "matmul", what: "1024x1024 matmul", phase: Phase::Steady, scope: Scope::Ready, warm_up: 1, params: &[] };
 
-    fn nanoseconds<const N: usize>(values: [u64; N]) -> Vec<Duration> {
-        values.map(Duration::from_nanos).to_vec()
+    fn nanoseconds<const N: usize>(values: [u64; N]) -> Timing {
+        Timing { samples: values.map(Duration::from_nanos).to_vec(), cores: 0.987_654_321 }
     }
 
-    fn quick(arguments: &[&str]) -> Result<bool, String> {
-        is_quick(&arguments.iter().map(OsString::from).collect::<Vec<_>>())
+    fn read(arguments: &[&str], options: &[&'static str]) -> Result<Arguments, String> {
+        Arguments::read(arguments.iter().map(OsString::from), options)
+    }
+
+    fn report(arguments: &[&str]) -> Report {
+        Report::open("x", read(arguments, &["--width", "--order"]).expect("these are options"), None)
     }
 
     /// What a report writes to its file, finished or not.
     fn written(name: &str, finish: bool) -> Vec<Value> {
         let path = env::temp_dir().join(format!("measure-{}-{name}.jsonl", process::id()));
-        let mut report = Report::open("some-program", true, Some(&path));
-        let timing = Timing { samples: nanoseconds([21_424_123, 22_005_000]), cores: 0.987_654_321 };
+        let mut report = Report::open("some-program", Arguments { quick: true, ..Arguments::default() }, Some(&path));
+        let timing = nanoseconds([21_424_123, 22_005_000]);
         report.series(MATMUL, &timing);
         report.fact("dtype", "f32");
         report.fact("matmul-max-error", 0.000_25);
+        let params = [("beta", "0.30".into()), ("step", 3.into())];
+        report.record(Series::of("value", Phase::First, 0, &params), &timing);
+        report.fact_at("ranks", &params, "2 4 4");
+        report.bits_at("lnz", &params[..1], 0.75);
         if finish {
             report.finish();
         } else {
@@ -265,6 +448,14 @@ mod tests {
     }
 
     #[test]
+    fn quantiles_lie_between_samples() {
+        let timing = nanoseconds([5_000_000, 1_000_000, 3_000_000, 2_000_000, 4_000_000]);
+        for (share, expected) in [(0.0, 1.0), (0.5, 3.0), (0.9, 4.6), (1.0, 5.0)] {
+            assert!((timing.quantile(share) - expected).abs() < 1e-12, "{share}: {}", timing.quantile(share));
+        }
+    }
+
+    #[test]
     fn the_end_counts_the_lines_before_it() {
         let expected = [
             json!({"type": "header", "protocol": 1, "program": "some-program", "quick": true}),
@@ -274,7 +465,13 @@ mod tests {
             }),
             json!({"type": "fact", "name": "dtype", "value": "f32"}),
             json!({"type": "fact", "name": "matmul-max-error", "value": 0.000_25}),
-            json!({"type": "end", "lines": 4}),
+            json!({
+                "type": "series", "metric": "value", "phase": "first", "scope": "ready", "unit": "ns",
+                "params": {"beta": "0.30", "step": 3}, "warm_up": 0, "cores": 0.9877, "samples": [21_424_123, 22_005_000],
+            }),
+            json!({"type": "fact", "name": "ranks", "params": {"beta": "0.30", "step": 3}, "value": "2 4 4"}),
+            json!({"type": "fact", "name": "lnz", "params": {"beta": "0.30"}, "value": 0.75, "bits": "3fe8000000000000"}),
+            json!({"type": "end", "lines": 7}),
         ];
         assert_eq!(written("finished", true), expected);
     }
@@ -286,17 +483,35 @@ mod tests {
     }
 
     #[test]
-    fn only_quick_is_an_argument() {
-        assert_eq!(quick(&[]), Ok(false));
-        assert_eq!(quick(&["--quick"]), Ok(true));
-        let refused = quick(&["--quick", "--fast"]).expect_err("there is no --fast");
+    fn a_program_without_options_takes_only_quick() {
+        assert_eq!(read(&[], &[]), Ok(Arguments::default()));
+        assert_eq!(read(&["--quick"], &[]).map(|arguments| arguments.quick), Ok(true));
+        let refused = read(&["--quick", "--fast"], &[]).expect_err("there is no --fast");
         assert!(refused.contains("不认识的参数 --fast"), "{refused}");
     }
 
     #[test]
+    fn options_have_values_and_defaults() {
+        let given = report(&["--width", "8", "--quick"]);
+        assert_eq!(given.count("--width", 1), 8);
+        assert_eq!(given.option("--order", 'c', "", |_| None), 'c');
+        assert_eq!(report(&["--order", "pairwise"]).option("--order", 'c', "", |text| text.chars().next()), 'p');
+        assert_eq!(report(&[]).count("--width", 1), 1);
+    }
+
+    #[test]
+    fn an_option_without_a_value_and_an_unknown_one_are_refused() {
+        let refused = read(&["--width"], &["--width"]).expect_err("the value is missing");
+        assert!(refused.contains("--width 之后缺一个值"), "{refused}");
+        let refused = read(&["--depth", "8"], &["--width"]).expect_err("there is no --depth");
+        assert!(refused.contains("--depth") && refused.contains("--width、--quick"), "{refused}");
+    }
+
+    #[test]
     fn quick_means_few_repetitions() {
-        assert_eq!(Report::open("x", true, None).reps(20), 3);
-        assert_eq!(Report::open("x", false, None).reps(20), 20);
+        assert_eq!(report(&["--quick"]).reps(20), 3);
+        assert_eq!(report(&["--quick"]).reps(1), 1);
+        assert_eq!(report(&[]).reps(20), 20);
     }
 
     #[test]
