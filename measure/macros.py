@@ -50,7 +50,7 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 }
 PUBLIC: dict[type, frozenset[str]] = {
     Quantity: frozenset({"digits", "text"}),
-    SeriesView: frozenset({"min", "median", "p90", "typical", "first", "cores", "round", "n", "case"}),
+    SeriesView: frozenset({"min", "median", "p90", "typical", "first", "by_run", "cores", "round", "n", "case"}),
     RecordView: frozenset({"machine", "published", "rounds", "has", "series", "over", "fact", "version"}),
     FactView: frozenset({"of", "digits"}),
     Family: frozenset(),

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Sequence
 from html import escape
 from importlib.metadata import version
@@ -19,6 +20,9 @@ from measure.view import SeriesView
 
 COLOURS = ["#2a7f9e", "#c98a2b", "#8b8f98", "#7a5ea8", "#4c9a5a"]
 """Colours of parts: far enough apart in lightness to be told apart in grey, and readable on both grounds."""
+
+WIDE = re.compile("[\u2e80-\uffef]")
+"""Where the renderer lacks a Chinese font it takes these characters for narrower than they are, and labels would be cut off."""
 
 FONT = "system-ui, 'PingFang SC', 'Microsoft YaHei', 'Noto Sans CJK SC', sans-serif"
 
@@ -100,6 +104,7 @@ def _figure(data: list[Any], encoding: dict[str, Any], layers: list[Any], headin
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "width": 420,
         "height": {"step": 26},
+        "padding": {"left": 5 + 4 * max(len(WIDE.findall(row["name"])) for row in data), "right": 5, "top": 5, "bottom": 5},
         "background": None,
         "data": {"values": data},
         "encoding": encoding,

@@ -168,7 +168,7 @@ class SeriesView:
     @property
     def cores(self) -> Quantity:
         """Cores really used while the samples were taken: CPU time over wall time, median of the runs."""
-        used = [p.series.cores for p in self._points if p.series.cores is not None]
+        used = tuple(p.series.cores for p in self._points if p.series.cores is not None)
         if not used:
             raise PageError(f"{self.id} 没有记录用了几个核")
         return Quantity(
@@ -176,6 +176,7 @@ class SeriesView:
             "1",
             f"cores({self._where()})",
             basis=self._basis(),
+            factors={Runs(f"{self._record.experiment}/{self._where()}/cores", used): 1.0},
             significant=2,
             note=self._note("cores"),
             anchor=self.anchor,
