@@ -106,11 +106,13 @@ def output(
         for one in (record.outputs if isinstance(record, Published) else record.runs)
         if one.case in cases and params.items() <= one.params.items() and (not rounds or one.round in (*rounds, None))
     ]
+    if lines is not None:
+        chosen = [one for one in chosen if lines in (one.text if isinstance(one, Output) else one.stdout)]
     for case in cases:
         view.has(case)
     if not chosen:
         raise PageError(
-            f"{view.machine} 上没有 {'、'.join(cases)} 的输出（轮次 {list(rounds) or '全部'}，参数 {params or '不限'}）"
+            f"{view.machine} 上没有 {'、'.join(cases)} 的输出（轮次 {list(rounds) or '全部'}，参数 {params or '不限'}{'' if lines is None else f'，含「{lines}」的行'}）"
         )
     text: list[str] = []
     for number_, group in _by_round([(one.round, one.text if isinstance(one, Output) else one.stdout) for one in chosen]):
