@@ -128,7 +128,14 @@ def test_c02_c32_c33_output_is_one_block_of_text(hostile: str) -> None:
     assert "<script" not in placed.html
 
 
+def test_only_what_printed_the_line_is_shown() -> None:
+    """Else the load of another output would stand under these lines."""
+    assert code(blocks.output(printed("one: matmul\n", "two: step\n"), ["a"], [], "matmul", {})) == "## round 1\none: matmul"
+
+
 def test_output_that_is_not_there() -> None:
+    with pytest.raises(PageError, match="含「step」的行"):
+        blocks.output(printed("x\n"), ["a"], [1], "step", {})
     with pytest.raises(PageError, match=r"lab 上没有 a 的输出（轮次 \[9\]，参数 不限）"):
         blocks.output(printed("x\n"), ["a"], [9], None, {})
     with pytest.raises(PageError, match="没有叫 b 的实现"):
