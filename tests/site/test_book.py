@@ -132,6 +132,15 @@ def test_the_factor_is_in_the_title_and_the_search_but_not_in_an_anchor(site: Pa
     assert not [a for a in anchors if re.search(r"\d", a)]
 
 
+@pytest.mark.parametrize("where", [where + m for where in (PAGE, TIMING, TRG) for m in ("", "m/apple-m2-max/")])
+def test_every_diagram_is_drawn(page: Page, where: str) -> None:
+    """Mermaid leaves the source standing where it finds a mistake, such as a node that is called `call`."""
+    page.goto(where)
+    page.locator("div.mermaid").first.wait_for()
+    assert page.locator("pre.mermaid").count() == 0
+    assert page.locator("div.mermaid").count() > 0
+
+
 def test_no_placeholder_is_left_anywhere(site: Path) -> None:
     for file in site.rglob("*"):
         if file.suffix in (".html", ".json", ".xml"):
