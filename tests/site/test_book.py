@@ -188,7 +188,7 @@ def load(machine: str, experiments: str) -> list[Any]:
 
 def evaluate(formula: str, records: list[Any]) -> float:
     """`min(torch/matmul/steady/ready/threads=all) / (…)`, by plain Python on the JSON."""
-    expression = re.sub(r"(\w+)\(([\w/=.-]+)\)", lambda m: repr(statistic(m[1], m[2], records)), formula)
+    expression = re.sub(r"(\w+)\(([\w/=.@-]+)\)", lambda m: repr(statistic(m[1], m[2], records)), formula)
     assert re.fullmatch(r"[\d.e()*/ +-]+", expression), formula
     return float(eval(expression))  # noqa: S307 - digits and operators only
 
@@ -216,8 +216,14 @@ def statistic(name: str, series: str, records: list[Any]) -> float:
 
 
 def rounds_of(series: str, record: Any) -> list[Any]:
+    series, _, one = series.partition("@")
     case, metric, phase, scope, *settings = series.split("/")
-    wanted = {"case": case, "metric": metric, "phase": phase, "scope": scope}
+    wanted: dict[str, Any] = ({"round": int(one)} if one else {}) | {
+        "case": case,
+        "metric": metric,
+        "phase": phase,
+        "scope": scope,
+    }
     flat = (
         record["series"]
         if record["origin"] == "published"
