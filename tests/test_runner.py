@@ -237,7 +237,10 @@ def test_an_interrupted_measurement_leaves_no_child(
     """C12: an interrupt kills what runs and comes through, also one that a service manager sends to a `mkdocs build`."""
     mark = f"60.{os.getpid()}{sent.value}"
     file = tmp_path / "bin" / program("a", f"subprocess.run(['sleep', '{mark}'])").package
-    code = f"from measure.runner import _ended_by_sigterm, execute\nwith _ended_by_sigterm(): execute([{str(file)!r}], {{}}, 100)"
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background jobs ignore it
+    code += (
+        f"from measure.runner import _ended_by_sigterm, execute\nwith _ended_by_sigterm(): execute([{str(file)!r}], {{}}, 100)"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", code], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE
     )
