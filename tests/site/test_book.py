@@ -85,10 +85,9 @@ def test_a_number_leads_to_its_record(page: Page) -> None:
     page.goto(PAGE)
     number = page.locator("article data.measured a").first
     number.click()
-    assert "/records/" in page.url
+    page.wait_for_url("**/records/**")
     fragment = page.url.partition("#")[2]
-    row = page.locator(f'[id="{fragment}"]')
-    assert row.is_visible()
+    page.locator(f'[id="{fragment}"]').wait_for()  # the page may still be loading
 
 
 def test_the_machines_can_be_switched_both_ways(page: Page) -> None:
