@@ -107,7 +107,7 @@ def output(
         if one.case in cases and params.items() <= one.params.items() and (not rounds or one.round in (*rounds, None))
     ]
     if lines is not None:
-        chosen = [one for one in chosen if lines in (one.text if isinstance(one, Output) else one.stdout)]
+        chosen = [one for one in chosen if lines in _printed(one)]
     for case in cases:
         view.has(case)
     if not chosen:
@@ -115,7 +115,7 @@ def output(
             f"{view.machine} 上没有 {'、'.join(cases)} 的输出（轮次 {list(rounds) or '全部'}，参数 {params or '不限'}{'' if lines is None else f'，含「{lines}」的行'}）"
         )
     text: list[str] = []
-    for number_, group in _by_round([(one.round, one.text if isinstance(one, Output) else one.stdout) for one in chosen]):
+    for number_, group in _by_round([(one.round, _printed(one)) for one in chosen]):
         if number_ is not None and (len(rounds) != 1):
             text.append(f"## round {number_}")
         for one in group:
@@ -123,6 +123,10 @@ def output(
     shown = "\n".join(_squeeze(text))
     when = record.source if isinstance(record, Published) else record.started[:10]
     return _figure(shown, f"{view.machine}，{when}；{view.load_note(chosen)}")
+
+
+def _printed(one: Run | Output) -> str:
+    return one.text if isinstance(one, Output) else one.stdout
 
 
 def _by_round(chosen: list[tuple[int | None, str]]) -> list[tuple[int | None, list[str]]]:

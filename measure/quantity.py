@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_EVEN, Decimal
-from statistics import mean
 
 from measure.record import TIME_UNITS, Unit
-from measure.stats import Runs
+from measure.stats import Runs, log_centre
 
 PRINTED_UNITS = (("s", 0), ("ms", -3), ("µs", -6), ("ns", -9))
 BYTE_UNITS = (("GiB", 30), ("MiB", 20), ("KiB", 10))
@@ -198,7 +197,7 @@ def _linear(terms: list[tuple[int, Quantity]], across: tuple[str, ...]) -> Quant
         if q.factors is None:
             factors = None
             break
-        weights.append(sign * _centre(q))
+        weights.append(sign * math.exp(log_centre(q.factors, q.constant)))
     if factors is not None:
         centre = sum(weights)
         if centre <= 0:
@@ -208,7 +207,6 @@ def _linear(terms: list[tuple[int, Quantity]], across: tuple[str, ...]) -> Quant
             for weight, (_, q) in zip(weights, terms, strict=True):
                 for runs, power in (q.factors or {}).items():
                     factors[runs] = factors.get(runs, 0.0) + weight * power
-    logs = sum(power * mean(map(math.log, runs.medians)) for runs, power in (factors or {}).items())
     margins = [abs(w) * math.log(q.margin) for w, (_, q) in zip(weights, terms, strict=False) if q.margin is not None]
     return Quantity(
         value=value,
@@ -216,17 +214,12 @@ def _linear(terms: list[tuple[int, Quantity]], across: tuple[str, ...]) -> Quant
         formula=formula,
         basis=basis,
         factors=factors,
-        constant=centre / math.exp(logs) if factors is not None else 1.0,
+        constant=1.0 if factors is None else centre / math.exp(log_centre(factors)),
         margin=math.exp(sum(margins)) if margins else None,
         note=formula,
         anchor=first.anchor,
         across=across,
     )
-
-
-def _centre(q: Quantity) -> float:
-    """Where verdicts see a quantity: its constant times the geometric means of the run medians behind it."""
-    return q.constant * math.exp(sum(power * mean(map(math.log, runs.medians)) for runs, power in (q.factors or {}).items()))
 
 
 def constant(text: str) -> Quantity:

@@ -81,13 +81,18 @@ class LogEstimate:
     """An effect must exceed this to count."""
 
 
+def log_centre(factors: Mapping[Runs, float], constant: float = 1.0) -> float:
+    """Where log(constant · Π series^weight) lies: each series by the mean of the logarithms of its run medians."""
+    return math.log(constant) + sum(weight * mean(map(math.log, runs.medians)) for runs, weight in factors.items())
+
+
 def estimate(factors: Mapping[Runs, float], constant: float = 1.0, margin: float | None = None) -> LogEstimate:
     """Estimate log(constant · Π series^weight) from run medians.
 
     `factors` maps each series to its weight; series are independent. A `margin` (a ratio above 1, for figures
     without samples) replaces the test by the bare effect.
     """
-    centre = math.log(constant) + sum(weight * mean(map(math.log, runs.medians)) for runs, weight in factors.items())
+    centre = log_centre(factors, constant)
     if margin is not None:
         return LogEstimate(centre, 0.0, math.log(margin))
     if any(len(runs.medians) < 3 for runs in factors):
