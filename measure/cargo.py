@@ -105,12 +105,20 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", text.split("-")[0]))
 
 
-def build(package: str, on_crate: Callable[[str], None] = lambda _: None, root: Path = ROOT) -> Path:
+def _chosen(features: tuple[str, ...] | None) -> list[str]:
+    """The arguments by which cargo is told the features of a package."""
+    return [] if features is None else ["--no-default-features", "--features", ",".join(features)]
+
+
+def build(
+    package: str, on_crate: Callable[[str], None] = lambda _: None, root: Path = ROOT, features: tuple[str, ...] | None = None
+) -> Path:
     """Build one package of the workspace in release mode; its binary. `on_crate` hears of each crate compiled.
 
     One package a call: several in one would unify their features, and the programs differ in nothing else.
     """
     command = ["cargo", "build", "--release", "--locked", "-p", package, "--message-format", "json-render-diagnostics"]
+    command += _chosen(features)
     if _too_old(closure(package, root), root):
         command.append("--ignore-rust-version")
         on_crate(f"有的 crate 声明要更新的 rustc，这里是 {compiler(root)['release']}：加上 --ignore-rust-version 照样编译")
@@ -145,6 +153,7 @@ def build(package: str, on_crate: Callable[[str], None] = lambda _: None, root: 
 def describe(program: RustProgram, binary: Path, root: Path = ROOT) -> Build:
     """What the record keeps of a build."""
     command = ["cargo", "tree", "--locked", "-p", program.package, "-e", "normal", "--prefix", "none", "-f", "{p} [{f}]"]
+    command += _chosen(program.features)
     lines = {re.sub(r" \((\*|/[^)]*)\)", "", line) for line in _ask(command, root).splitlines()}
     resolved = tuple(sorted(line for line in lines if line.split(" ", 1)[0] in program.features_of))
     absent = set(program.features_of) - {line.split(" ", 1)[0] for line in resolved}

@@ -34,6 +34,8 @@ class RustProgram:
     """The dependency whose line in Cargo.toml the record keeps."""
     features_of: tuple[str, ...] = ("burn-flex",)
     """Crates whose resolved features the record keeps."""
+    features: tuple[str, ...] | None = None
+    """Features of the package itself, instead of its default ones; None leaves the choice to its Cargo.toml."""
 
 
 def everywhere(machine: Machine) -> None:

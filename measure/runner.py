@@ -209,7 +209,7 @@ def _build(cases: Iterable[Case], progress: Progress, root: Path) -> tuple[dict[
             progress.step(what, done, len(programs), None, line)
 
         progress.step(what, done, len(programs), None)
-        binaries[program.package] = cargo.build(program.package, on_crate, root)
+        binaries[program.package] = cargo.build(program.package, on_crate, root, program.features)
         builds.append(cargo.describe(program, binaries[program.package], root))
     return binaries, tuple(builds)
 

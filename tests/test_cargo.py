@@ -63,6 +63,26 @@ def test_build_and_description(root: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @needs_cargo
+def test_features_of_the_package_itself_are_chosen_by_the_program(root: Path) -> None:
+    manifest = root / "rust_examples/app/Cargo.toml"
+    manifest.write_text(
+        manifest.read_text(encoding="utf-8") + '[features]\ndefault = ["a"]\na = []\nb = ["dep/slow"]\n', encoding="utf-8"
+    )
+    main = 'fn main() { print!("{} {}", cfg!(feature = "a"), cfg!(feature = "b")); }\n'
+    (root / "rust_examples/app/src/main.rs").write_text(main, encoding="utf-8")
+    said = {}
+    for features in (None, ("b",)):
+        program = RustProgram("app", dependency="dep", features_of=("dep",), features=features)
+        binary = cargo.build("app", root=root, features=features)
+        stdout = subprocess.run([binary], capture_output=True, check=True).stdout
+        said[features] = (stdout, cargo.describe(program, binary, root).resolved)
+    assert said == {
+        None: (b"true false", ("dep v0.2.0 [default,fast,std]",)),
+        ("b",): (b"false true", ("dep v0.2.0 [default,fast,slow,std]",)),
+    }
+
+
+@needs_cargo
 def test_failed_build_says_why(root: Path) -> None:
     (root / "rust_examples/app/src/main.rs").write_text("fn main() { nothing_of_this_name(); }", encoding="utf-8")
     with pytest.raises(cargo.CargoError, match=r"编译 app 失败[\s\S]*nothing_of_this_name"):

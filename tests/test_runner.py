@@ -49,7 +49,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "QUIET_LIMIT", 0)
     monkeypatch.setattr(staleness, "inputs", lambda experiment, root=ROOT: {"parameters": "0"})
     monkeypatch.setattr(cargo, "missing", lambda: None)
-    monkeypatch.setattr(cargo, "build", lambda package, on_crate, root: tmp_path / "bin" / package)
+    monkeypatch.setattr(cargo, "build", lambda package, on_crate, root, features: tmp_path / "bin" / package)
     monkeypatch.setattr(cargo, "describe", lambda program, binary, root: described(program.package))
     monkeypatch.setattr(cargo, "compiler", lambda root: {"rustc": "rustc 1.95.0", "release": "1.95.0"})
 
@@ -343,7 +343,7 @@ def test_quick_is_marked_and_passed_on(store: Store, program: Callable[..., Rust
 
 
 def test_a_build_that_fails(store: Store, program: Callable[..., RustProgram], monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(package: str, on_crate: object, root: Path) -> Path:
+    def broken(package: str, on_crate: object, root: Path, features: object) -> Path:
         raise cargo.CargoError(f"编译 {package} 失败：{ROOT}/x.rs")
 
     monkeypatch.setattr(cargo, "build", broken)

@@ -81,6 +81,26 @@ pub fn time_then<T>(reps: usize, mut work: impl FnMut() -> T, mut after: impl Fn
     Timing { samples, cores }
 }
 
+/// Time `reps` calls of `launch` twice over: until the call returned, and until `wait` said that its result is usable.
+///
+/// The result is kept until both clocks have been read.
+pub fn time_launch<T>(reps: usize, mut launch: impl FnMut() -> T, mut wait: impl FnMut(&T)) -> (Timing, Timing) {
+    // --8<-- [start:launch]
+    let (mut returned, mut ready) = (Vec::with_capacity(reps), Vec::with_capacity(reps));
+    let (wall, cpu) = (Instant::now(), ProcessTime::now());
+    for _ in 0..reps {
+        let start = Instant::now();
+        let result = black_box(launch());
+        returned.push(start.elapsed());
+        wait(&result);
+        ready.push(start.elapsed());
+        drop(result);
+    }
+    let cores = cpu.elapsed().div_duration_f64(wall.elapsed());
+    // --8<-- [end:launch]
+    (Timing { samples: returned, cores }, Timing { samples: ready, cores })
+}
+
 /// Threads that rayon's pool has; 1 in a program built without rayon.
 #[must_use]
 pub fn threads() -> usize {
@@ -97,6 +117,8 @@ pub fn threads() -> usize {
 /// Which part of a computation's life a series belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
+    /// Bringing up a device.
+    Init,
     /// Recording the computation as a graph.
     Trace,
     /// Making a program of the graph.
@@ -112,6 +134,7 @@ pub enum Phase {
 impl Phase {
     fn name(self) -> &'static str {
         match self {
+            Self::Init => "init",
             Self::Trace => "trace",
             Self::Compile => "compile",
             Self::Prepare => "prepare",
@@ -128,6 +151,10 @@ pub enum Scope {
     Call,
     /// The result can be used.
     Ready,
+    /// The device's own clock.
+    Device,
+    /// A value has come back to the host.
+    Readback,
 }
 
 impl Scope {
@@ -135,6 +162,8 @@ impl Scope {
         match self {
             Self::Call => "call",
             Self::Ready => "ready",
+            Self::Device => "device",
+            Self::Readback => "readback",
         }
     }
 }
@@ -228,7 +257,11 @@ impl Report {
     /// The same for a program that also takes options, each followed by a value: `&["--width", "--order"]`.
     #[must_use]
     pub fn start_with(label: &str, options: &[&'static str]) -> Self {
-        let arguments = Arguments::read(env::args_os().skip(1), options).unwrap_or_else(|problem| die(label, 2, problem));
+        Self::read(label, env::args_os().skip(1), options)
+    }
+
+    fn read(label: &str, arguments: impl IntoIterator<Item = OsString>, options: &[&'static str]) -> Self {
+        let arguments = Arguments::read(arguments, options).unwrap_or_else(|problem| die(label, 2, problem));
         let path = env::var_os("MEASURE_OUT").filter(|path| !path.is_empty());
         Self::open(label, arguments, path.as_deref().map(Path::new))
     }
@@ -294,7 +327,12 @@ impl Report {
         self.write_fact(name, &[], &value.into(), None);
     }
 
-    /// The same for one of several facts of that name.
+    /// Record how many of `of` it was.
+    pub fn count_of(&mut self, name: &str, count: usize, of: usize) {
+        self.write(&json!({"type": "fact", "name": name, "value": count, "of": of}));
+    }
+
+    /// Record one of several facts of that name.
     pub fn fact_at(&mut self, name: &str, params: &[Param], value: impl Into<Value>) {
         self.write_fact(name, params, &value.into(), None);
     }
@@ -338,12 +376,28 @@ impl Report {
     }
 }
 
+/// What a program with several modes can do: the name of each, and what runs under it.
+pub type Modes<E> = [(&'static str, fn(&mut Report) -> Result<(), E>)];
+
+/// The main function of a program whose first argument names a mode; the rest is as for [`program`].
+pub fn program_with_modes<E: Display>(label: &str, modes: &Modes<E>, options: &[&'static str]) -> ExitCode {
+    let wanted = env::args_os().nth(1).unwrap_or_default();
+    let Some(&(_, run)) = modes.iter().find(|(name, _)| wanted == *name) else {
+        let names: Vec<&str> = modes.iter().map(|&(name, _)| name).collect();
+        die(label, 2, format!("第一个参数应是 {} 之一，这里是 {}", names.join("、"), wanted.display()))
+    };
+    conclude(Report::read(label, env::args_os().skip(2), options), label, run)
+}
+
 /// The main function of a program: report, and end with status 1 where `run` says what went wrong.
 ///
 /// `options` are the command line's options besides `--quick`, each followed by a value. A program that starts [`Hogs`] begins so.
 pub fn program<E: Display>(label: &str, options: &[&'static str], run: impl FnOnce(&mut Report) -> Result<(), E>) -> ExitCode {
     hogs::spin_if_asked();
-    let mut report = Report::start_with(label, options);
+    conclude(Report::start_with(label, options), label, run)
+}
+
+fn conclude<E: Display>(mut report: Report, label: &str, run: impl FnOnce(&mut Report) -> Result<(), E>) -> ExitCode {
     if let Err(problem) = run(&mut report) {
         eprintln!("{label}：{problem}");
         return ExitCode::FAILURE;
@@ -424,6 +478,7 @@ mod tests {
         report.record(Series::of("value", Phase::First, 0, &params), &timing);
         report.fact_at("ranks", &params, "2 4 4");
         report.bits_at("lnz", &params[..1], 0.75);
+        report.count_of("no-time", 2, 3);
         if finish {
             report.finish();
         } else {
@@ -471,7 +526,8 @@ mod tests {
             }),
             json!({"type": "fact", "name": "ranks", "params": {"beta": "0.30", "step": 3}, "value": "2 4 4"}),
             json!({"type": "fact", "name": "lnz", "params": {"beta": "0.30"}, "value": 0.75, "bits": "3fe8000000000000"}),
-            json!({"type": "end", "lines": 7}),
+            json!({"type": "fact", "name": "no-time", "value": 2, "of": 3}),
+            json!({"type": "end", "lines": 8}),
         ];
         assert_eq!(written("finished", true), expected);
     }
@@ -524,6 +580,25 @@ mod tests {
         let timing = time_then(4, work, |result| seen.push(result));
         assert_eq!(seen, [1, 2, 3, 4]);
         assert_eq!(timing.samples.len(), 4);
+    }
+
+    #[test]
+    fn a_launch_is_stamped_when_it_returns_and_when_its_result_is_there() {
+        let nap = Duration::from_millis(20);
+        let mut waited = Vec::new();
+        let mut next = 0;
+        let launch = || {
+            next += 1;
+            next
+        };
+        let wait = |&result: &i32| {
+            sleep(nap);
+            waited.push(result);
+        };
+        let (returned, ready) = time_launch(3, launch, wait);
+        assert_eq!((returned.samples.len(), waited), (3, vec![1, 2, 3]));
+        let stamps = returned.samples.iter().zip(&ready.samples);
+        assert!(stamps.clone().all(|(&returned, &ready)| returned < nap && ready >= returned + nap), "{stamps:?}");
     }
 
     #[test]

@@ -1,0 +1,27 @@
+"""Is a warm-up any good whose result nobody waits for?"""
+
+from __future__ import annotations
+
+from measure.experiment import Case, Experiment
+from measure.experiments.accelerator_matmul import burn_gpu, torch_gpu
+from measure.record import Machine
+
+KINDS = {"dropped": "no", "kept": "yes"}
+"""What becomes of the warm-up's result, and how the programs are told."""
+
+
+def cases(machine: Machine) -> tuple[Case, ...]:
+    """Dropped at once or kept unread with a cold cache; dropped once more with a warm one."""
+    cold = [burn_gpu(machine, "warm", "--kept", kept, "--cache", "cold", kind=kind, cache="cold") for kind, kept in KINDS.items()]
+    torch = [torch_gpu(machine, "warm", "--kept", kept, kind=kind) for kind, kept in KINDS.items()]
+    return (*cold, burn_gpu(machine, "warm", "--kept", "no", "--cache", "warm", kind="dropped", cache="warm"), *torch)
+
+
+EXPERIMENT = Experiment(
+    id="warm-up",
+    question="热身不等结果，第一次正式计时会是多少？",
+    cases=cases,
+    rounds=3,
+    timeout=300.0,
+    estimate=80.0,
+)
