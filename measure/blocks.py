@@ -196,7 +196,7 @@ def excerpt(view: RecordView, name: str) -> Placed:
     """Lines of a dependency's source, with crate, version, path and licence."""
     e = view.excerpt(name)
     where = f"{e.path} 第 {e.first_line} 行起" if "." in e.path else f"{e.path}/ 里每个文件出现的行数"
-    caption = f"{e.crate} {e.version}，{where}；{e.licence}；全文件 SHA-256 {e.sha256[:12]}…"
+    caption = f"{e.source} {e.version}，{where}；{e.licence}；全文件 SHA-256 {e.sha256[:12]}…"
     return _figure(e.text, caption)
 
 

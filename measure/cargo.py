@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -16,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from measure.experiment import RustProgram, SourceLines
+from measure.experiment import RustProgram
 from measure.machine import cache_dir
-from measure.record import Build, Excerpt
+from measure.record import Build
 
 ROOT = Path(__file__).parent.parent
 WORKSPACE = "rust_examples"
@@ -221,57 +220,10 @@ def _lock(text: str) -> dict[str, list[Table]]:
     return entries
 
 
-def excerpt(wanted: SourceLines, root: Path = ROOT) -> Excerpt:
-    """Lines of a crate as it was compiled into `wanted.package`.
-
-    Where `wanted.path` is a folder the text says, as `grep -c` does, how many lines of each file contain `wanted.start`.
-    """
-    versions = {entry["version"] for entry in closure(wanted.package, root) if entry["name"] == wanted.crate}
-    crates = [p for p in _metadata(root)["packages"] if p["name"] == wanted.crate and p["version"] in versions]
+def crate(package: str, name: str, root: Path = ROOT) -> tuple[str, str, Path]:
+    """Version, licence and folder of a crate as it is compiled into `package`."""
+    versions = {entry["version"] for entry in closure(package, root) if entry["name"] == name}
+    crates = [p for p in _metadata(root)["packages"] if p["name"] == name and p["version"] in versions]
     if len(crates) != 1:
-        raise CargoError(f"摘录 {wanted.name}：{wanted.package} 的依赖里有 {len(crates)} 个 {wanted.crate}，要恰好一个")
-    folder = Path(crates[0]["manifest_path"]).parent
-    if (folder / wanted.path).is_dir():
-        first, text, whole = 1, _counts(folder, wanted), b""
-    else:
-        try:
-            whole = (folder / wanted.path).read_bytes()
-        except OSError:
-            raise CargoError(f"摘录 {wanted.name}：{wanted.crate} {crates[0]['version']} 里没有 {wanted.path}") from None
-        first, text = _cut(whole.decode("utf-8", "replace").splitlines(), wanted)
-    if not text:
-        raise CargoError(
-            f"摘录 {wanted.name}：{wanted.crate} {crates[0]['version']} 的 {wanted.path} 里没有 {wanted.start!r} 那几行"
-        )
-    return Excerpt(
-        name=wanted.name,
-        crate=wanted.crate,
-        version=crates[0]["version"],
-        path=wanted.path,
-        first_line=first,
-        text=text,
-        sha256=hashlib.sha256(whole or text.encode()).hexdigest(),
-        licence=crates[0]["license"] or "",
-    )
-
-
-def _cut(lines: list[str], wanted: SourceLines) -> tuple[int, str]:
-    """Number of the first line kept, and the lines; an empty text if they are not there."""
-    hits = [n for n, line in enumerate(lines) if wanted.start in line]
-    if not hits:
-        return 1, ""
-    if wanted.end is None:
-        return hits[0] + 1, "\n".join(lines[n] for n in hits)
-    last = next((n for n in range(hits[0] + 1, len(lines)) if re.search(wanted.end, lines[n])), None)
-    return hits[0] + 1, "" if last is None else "\n".join(lines[hits[0] : last + 1])
-
-
-def _counts(folder: Path, wanted: SourceLines) -> str:
-    """`path:count` for each file below the folder with a line that contains `wanted.start`, sorted."""
-    counted: list[str] = []
-    for file in sorted((folder / wanted.path).rglob("*")):
-        if file.is_file():
-            hits = sum(wanted.start in line for line in file.read_text(encoding="utf-8", errors="replace").splitlines())
-            if hits:
-                counted.append(f"{file.relative_to(folder).as_posix()}:{hits}")
-    return "\n".join(counted)
+        raise CargoError(f"{package} 的依赖里有 {len(crates)} 个 {name}，要恰好一个")
+    return crates[0]["version"], crates[0]["license"] or "", Path(crates[0]["manifest_path"]).parent

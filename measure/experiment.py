@@ -61,16 +61,17 @@ class Case:
 
 @dataclass(frozen=True)
 class SourceLines:
-    """Which lines of a compiled crate's source to keep: from the first line that contains `start` to the next that matches `end`.
+    """Which lines of a library's source to keep: from the first line that contains `start` to the next that matches `end`.
 
     Without `end` every line that contains `start` is kept. Where `path` is a folder, the excerpt counts the lines that
     contain `start`, one `path:count` for each file that has any.
     """
 
     name: str
-    package: str
-    """The workspace package whose build the crate belongs to."""
-    crate: str
+    package: str | None
+    """The workspace package into which the library was compiled; None for an installed Python package."""
+    source: str
+    """The crate, or the Python package."""
     path: str
     start: str
     end: str | None = None

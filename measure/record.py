@@ -168,7 +168,7 @@ class Excerpt(Model):
     """Lines of somebody else's source, taken from the files that were compiled."""
 
     name: Name
-    crate: str
+    source: str
     version: str
     path: str
     first_line: int

@@ -23,6 +23,7 @@ import psutil
 from pydantic import ValidationError
 
 from measure import cargo, machine, protocol, staleness
+from measure.excerpt import ExcerptError, excerpt
 from measure.experiment import Case, Experiment, RustProgram, load_all
 from measure.record import Absent, Build, Excerpt, Fact, Failure, Machine, Measured, Run, Series
 from measure.staleness import InputError, State
@@ -160,10 +161,10 @@ def _measure(experiment: Experiment, store: Store, here: Machine, quick: bool, p
     excerpts: tuple[Excerpt, ...] = ()
     try:
         binaries, builds = _build(present, progress, root)
-        excerpts = tuple(cargo.excerpt(wanted, root) for wanted in experiment.excerpts)
+        excerpts = tuple(excerpt(wanted, root) for wanted in experiment.excerpts)
         if builds:
             session.versions["rustc"] = cargo.compiler(root)["release"]
-    except cargo.CargoError as error:
+    except (cargo.CargoError, ExcerptError) as error:
         session.failures.append(Failure(case="build", round=0, reason=scrub(str(error), root)))
     if not session.failures:
         _rounds(experiment, present, binaries, rounds, quick, session, progress, root)

@@ -427,7 +427,8 @@ class RecordView:
         for record in (self._record, *self._peers):
             for excerpt in record.excerpts if isinstance(record, Measured) else ():
                 known.append(excerpt.name)
-                if excerpt.name == name and excerpt.version in self._record.versions.values():
+                here = {version.split("+")[0] for version in self._record.versions.values()}
+                if excerpt.name == name and excerpt.version in here:
                     return excerpt
         raise PageError(f"{self.experiment} 没有摘录 {name}；有 {_list(known)}")
 

@@ -659,6 +659,8 @@ def test_the_load_stands_beside_each_burn_output() -> None:
 
 
 COLD: dict[str, Param] = {"cache": "cold"}
+AS_FOUND: dict[str, Param] = {"cache": "as-is"}
+"""What was in the caches of PyTorch is not known."""
 WARM: dict[str, Param] = {"cache": "warm"}
 
 
@@ -676,7 +678,7 @@ WARM: dict[str, Param] = {"cache": "warm"}
         ("first-call", "burn-gpu", "matmul", "first", "ready", COLD | SIZE_1024, {"value": "3.600 s"}),
         ("first-call", "burn-gpu", "matmul", "first", "ready", WARM | SIZE_1024, {"value": "108.038 ms"}),
         ("first-call", "torch-gpu", "device-init", "init", "ready", WARM, {"value": "79.016 ms"}),
-        ("first-call", "torch-gpu", "matmul", "first", "call", COLD | SIZE_1024, {"value": "130.549 ms"}),
+        ("first-call", "torch-gpu", "matmul", "first", "call", AS_FOUND | SIZE_1024, {"value": "130.549 ms"}),
         ("first-call", "torch-gpu", "matmul", "first", "ready", WARM | SIZE_1024, {"value": "14.194 ms"}),
         ("warm-up", "burn-gpu", "timed-run", "first", "ready", COLD | {"kept": "no", "run": 0}, {"value": "3.843 s"}),
         ("warm-up", "burn-gpu", "timed-run", "first", "ready", COLD | {"kept": "yes", "run": 1}, {"value": "748.875 µs"}),
@@ -705,7 +707,7 @@ def test_burn_figures_as_published(
         ("accelerator-matmul", "device-range", None, {}, "0.42–0.43 ms"),
         ("accelerator-matmul", "ready-minus-device", None, {}, "0.1–0.2 ms"),
         ("accelerator-matmul", "readback-minus-ready", None, {}, "0.05 ms"),
-        ("first-call", "threads", "torch-gpu", COLD, 8),
+        ("first-call", "threads", "torch-gpu", AS_FOUND, 8),
         ("first-call", "rounded-call", "torch-gpu", WARM, "12.7 ms"),
         ("first-call", "rounded-ready", "burn-gpu", COLD, "3.6 s"),
         ("first-call", "rounded-ready", "burn-gpu", WARM, "108 ms"),
@@ -797,11 +799,11 @@ def test_where_the_first_call_is_slow() -> None:
     for cache, text in (("cold", "3.6 s"), ("warm", "0.1 s")):
         assert f"{first('burn-gpu', 'ready', cache):.1f} s" == text
         assert first("burn-gpu", "call", cache) < 1.3e-5
-        assert first("torch-gpu", "call", cache) / first("torch-gpu", "ready", cache) > 0.89
-    after = [first("torch-gpu", "ready", cache) - first("torch-gpu", "call", cache) for cache in ("cold", "warm")]
+    after = [first("torch-gpu", "ready", cache) - first("torch-gpu", "call", cache) for cache in ("as-is", "warm")]
     assert [f"{time * 1e3:.2f} ms" for time in after] == ["1.55 ms", "1.49 ms"]
-    assert said("first-call", "ready-minus-call", "torch-gpu", cache="cold").value == "1.5 ms"
-    for cache, text in (("cold", "131 ms"), ("warm", "13 ms")):  # the page cuts 130.549 to 130
+    assert said("first-call", "ready-minus-call", "torch-gpu", cache="as-is").value == "1.5 ms"
+    for cache, text in (("as-is", "131 ms"), ("warm", "13 ms")):  # the page cuts 130.549 to 130
+        assert first("torch-gpu", "call", cache) / first("torch-gpu", "ready", cache) > 0.89
         assert f"{first('torch-gpu', 'call', cache) * 1e3:.0f} ms" == text
 
 

@@ -39,7 +39,7 @@ def of(name: str, experiment: Experiment, machine: Machine) -> list[Case]:
 @pytest.mark.usefixtures("no_driver")
 @pytest.mark.parametrize("experiment", ALL, ids=lambda e: e.id)
 def test_what_is_absent_where(experiment: Experiment) -> None:
-    gpu, builds = {"torch-gpu", "burn-gpu"}, {"burn-amx", "burn-x86v4"}
+    gpu, builds = {"torch-gpu", "burn-gpu"}, {"burn-amx", "burn-x86v4", "burn-accelerate"}
     names = {case.name for case in experiment.cases(X86)}
     assert absent(experiment, X86) == (gpu | builds) & names
     assert absent(experiment, M2) == {"burn-x86v4"} & names
@@ -71,10 +71,10 @@ def test_every_case_is_told_apart_by_its_parameters() -> None:
 
 def test_caches_and_kinds() -> None:
     assert [c.params["cache"] for c in of("burn-gpu", first_call.EXPERIMENT, M2)] == ["cold", "warm", "elsewhere"]
-    kinds = [(c.params["kind"], c.params["cache"]) for c in of("burn-gpu", warm_up.EXPERIMENT, M2)]
-    assert kinds == [("dropped", "cold"), ("kept", "cold"), ("dropped", "warm")]
-    kept = {c.params["kind"]: c.args[c.args.index("--kept") + 1] for c in of("torch-gpu", warm_up.EXPERIMENT, M2)}
-    assert kept == {"dropped": "no", "kept": "yes"}
+    kept = [(c.params["kept"], c.params["cache"]) for c in of("burn-gpu", warm_up.EXPERIMENT, M2)]
+    assert kept == [("no", "cold"), ("yes", "cold"), ("no", "warm")]
+    for case in (*of("burn-gpu", warm_up.EXPERIMENT, M2), *of("torch-gpu", warm_up.EXPERIMENT, M2)):
+        assert case.args[case.args.index("--kept") + 1] == case.params["kept"]
 
 
 def test_threads_of_every_build() -> None:

@@ -23,7 +23,7 @@ from tests.records import measured, runs, timed
 
 EXCERPT = Excerpt(
     name="gemm",
-    crate="burn-flex",
+    source="burn-flex",
     version="0.22.1",
     path="src/m.rs",
     first_line=7,

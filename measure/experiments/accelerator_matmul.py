@@ -44,7 +44,7 @@ EXPERIMENT = Experiment(
     estimate=60.0,
     excerpts=(
         SourceLines("flush-doc", GPU_PACKAGE, "burn-backend", "src/backend/profile.rs", "Execute everything queued", r"pub fn flush\("),
-        SourceLines("profile-doc", GPU_PACKAGE, "burn-tensor", "src/device.rs", "Measure how long this device spends", r"pub fn profile<"),
+        SourceLines("profile-doc", GPU_PACKAGE, "burn-tensor", "src/device.rs", "The window spans the stream", r"reads as no time"),
         SourceLines("sync-doc", GPU_PACKAGE, "burn-tensor", "src/device.rs", "Synchronize the device", r"pub fn sync\("),
     ),
 )  # fmt: skip

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from measure.experiment import Case, Experiment, RustProgram, everywhere
+from measure.accelerator import apple
+from measure.experiment import Case, Experiment, RustProgram, SourceLines, everywhere
 from measure.experiments.accelerator_matmul import TORCH
 from measure.experiments.cpu_matmul import MOST_THREADS, without_amx, without_avx512
 from measure.record import Machine
+
+TIMER = "utils/benchmark/utils/timer.py"
 
 BUILDS: dict[str, Callable[[Machine], str | None]] = {
     "default": everywhere,
@@ -16,6 +19,11 @@ BUILDS: dict[str, Callable[[Machine], str | None]] = {
     "x86v4": without_avx512,
 }
 """The builds with rayon: burn's default features, alone or with the kernels that only some CPUs have."""
+
+
+def without_accelerate(machine: Machine) -> str | None:
+    """Why burn's feature of that name does nothing here, in Chinese; None where it does."""
+    return None if apple(machine) else "burn 的 accelerate feature 接的是 macOS 的 Accelerate 库，别的系统上编译不了"
 
 
 def thread_counts(machine: Machine) -> dict[int | str, int]:
@@ -41,7 +49,12 @@ def cases(machine: Machine) -> tuple[Case, ...]:
     torch = [
         Case("torch", TORCH, args=("mm", "--threads", str(n)), params={"threads": name}, threads=n) for name, n in threads.items()
     ]
-    return (*torch, *rust("mm", threads))
+    accelerate = RustProgram("exec-accelerate", features_of=("burn-ndarray",))
+    return (
+        *torch,
+        *rust("mm", threads),
+        Case("burn-accelerate", accelerate, args=("mm",), params={"threads": "unset"}, missing=without_accelerate),
+    )
 
 
 EXPERIMENT = Experiment(
@@ -51,4 +64,8 @@ EXPERIMENT = Experiment(
     rounds=5,
     timeout=180.0,
     estimate=40.0,
+    excerpts=(
+        SourceLines("timer-doc", None, "torch", TIMER, "Callable which returns the current time", r"measuring the time"),
+        SourceLines("timer-threads-doc", None, "torch", TIMER, "num_threads:", r"threadpool size which"),
+    ),
 )

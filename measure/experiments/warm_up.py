@@ -6,15 +6,15 @@ from measure.experiment import Case, Experiment
 from measure.experiments.accelerator_matmul import burn_gpu, torch_gpu
 from measure.record import Machine
 
-KINDS = {"dropped": "no", "kept": "yes"}
-"""What becomes of the warm-up's result, and how the programs are told."""
+KEPT = ("no", "yes")
+"""Whether the warm-up's result is dropped at once or kept unread."""
 
 
 def cases(machine: Machine) -> tuple[Case, ...]:
     """Dropped at once or kept unread with a cold cache; dropped once more with a warm one."""
-    cold = [burn_gpu(machine, "warm", "--kept", kept, "--cache", "cold", kind=kind, cache="cold") for kind, kept in KINDS.items()]
-    torch = [torch_gpu(machine, "warm", "--kept", kept, kind=kind) for kind, kept in KINDS.items()]
-    return (*cold, burn_gpu(machine, "warm", "--kept", "no", "--cache", "warm", kind="dropped", cache="warm"), *torch)
+    cold = [burn_gpu(machine, "warm", "--kept", kept, "--cache", "cold", kept=kept, cache="cold") for kept in KEPT]
+    torch = [torch_gpu(machine, "warm", "--kept", kept, kept=kept) for kept in KEPT]
+    return (*cold, burn_gpu(machine, "warm", "--kept", "no", "--cache", "warm", kept="no", cache="warm"), *torch)
 
 
 EXPERIMENT = Experiment(

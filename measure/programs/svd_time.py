@@ -25,8 +25,10 @@ if not __package__:  # started by its path: the package `measure` lies two folde
 
 from measure.programs import ising, process, trg_jax
 from measure.programs.tenferro_lines import SVD
-from measure.protocol import Report, ieee_bits, time_then
+from measure.protocol import Report, doubling, ieee_bits, time_then
 
+CHECK_REPS = 5
+"""Of the self-check."""
 TOLERANCE = 1e-12
 """Of the greatest error of one entry, for a matrix of norm 1."""
 
@@ -60,6 +62,9 @@ def measure(report: Report, library: str, name: str, reps: int) -> tuple[float, 
     process.require(orthogonality < TOLERANCE * 10, f"{name}：U 和 V 的正交性", orthogonality)
     steady = time_then(reps, lambda: svd(given))
     params = {"matrix": name}
+    report.fact(
+        "svd-doubling", doubling(min(reps, CHECK_REPS), lambda: svd(given), lambda last: float(last[1][0])), params=params
+    )
     report.record("svd", first, phase="first", params=params)
     report.record("svd", steady, warm_up=1, params=params)
     report.fact("checksum", float(u.sum() + s.sum() + vt.sum()), params=params)

@@ -22,7 +22,7 @@ if not __package__:  # started by its path: the package `measure` lies two folde
 from measure.programs import ising, process
 from measure.programs.tenferro_lines import AOT, CALL, CHAINED, VALUE
 from measure.programs.trg_jax import at, make_trg
-from measure.protocol import Report, Timing, ieee_bits, time_launch, time_then
+from measure.protocol import Report, Timing, doubling, ieee_bits, time_launch, time_then
 
 BETA = 0.3
 DIFFERENCE = 1e-4
@@ -32,6 +32,8 @@ TOLERANCE = 1e-12
 GRADIENT_TOLERANCE = 1e-6
 """Of a gradient against a central difference."""
 CHAIN = 10
+CHECK_CALLS = 2
+"""Of the self-check."""
 DECOMPOSITION = 'custom_call_target="lapack_dgesdd'
 """How a compiled program says that it calls LAPACK for an SVD."""
 
@@ -57,6 +59,8 @@ def calls(report: Report, what: str, checkpoint: bool, reps: int, known: Mapping
     returned, ready = time_launch(reps, lambda: call(beta), jax.block_until_ready)
     # --8<-- [end:call]
     metric = what.replace("_", "-")
+    waited = doubling(CHECK_CALLS, lambda: jax.block_until_ready(call(beta)), jax.block_until_ready)
+    report.fact(f"{metric}-doubling", waited)
     report.record(metric, first_returned, phase="first", scope="call")
     report.record(metric, first_ready, phase="first", scope="ready")
     report.record(metric, returned, warm_up=2, scope="call")

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use measure::{Param, Phase, Report, Series, largest, milliseconds, program, time, time_then};
+use measure::{Param, Phase, Report, Series, doubling, largest, milliseconds, program, say, time, time_then};
 use tenferro_trg::stage::input;
 use tenferro_trg::{Machine, Result, Tensor, TracedTensor, observed};
 
@@ -10,6 +10,8 @@ const N: usize = 1000;
 const FIRST_RUNS: usize = 5;
 const TRIALS: usize = 3;
 const RUNS: usize = 2000;
+/// Of the self-check.
+const CHECK_RUNS: usize = 200;
 const TOLERANCE: f64 = 1e-14;
 
 fn main() -> ExitCode {
@@ -48,16 +50,20 @@ fn run(report: &mut Report) -> Result<()> {
     if error.total_cmp(&TOLERANCE).is_gt() {
         return Err(format!("梯度和解析式相差 {error:.3e}；不报时间").into());
     }
-    println!("width={width} first run {:.1} us", milliseconds(first.samples[0]) * 1e3);
+    say!("width={width} first run {:.1} us", milliseconds(first.samples[0]) * 1e3);
     report.record(Series::of("grad", Phase::First, 0, &[]), &first);
 
     let runs = report.reps(RUNS);
     for trial in 0..TRIALS {
         let timing = time(runs, || machine.run(&program, &[&at]).expect("it ran before"));
         let [min, median, p90] = [0.0, 0.5, 0.9].map(|share| timing.quantile(share) * 1e3);
-        println!("width={width} trial {trial}: min {min:6.1} us  median {median:6.1} us  p90 {p90:6.1} us");
+        say!("width={width} trial {trial}: min {min:6.1} us  median {median:6.1} us  p90 {p90:6.1} us");
         let params: [Param; 1] = [("trial", trial.into())];
         report.record(Series::of("grad", Phase::Steady, FIRST_RUNS + trial * runs, &params), &timing);
+    }
+    if width == 1 {
+        let work = || machine.run(&program, &[&at]).expect("it ran before");
+        report.fact("grad-doubling", doubling(report.reps(CHECK_RUNS), work, drop)?);
     }
     report.fact("n", N);
     report.fact("checksum", checksum);

@@ -1,6 +1,6 @@
 //! The same matmul timed in every way, for the first time and after, on a GPU or on burn's Flex device.
 //!
-//! Five crates build this one file; they differ only in the Cargo features of burn. The cache of an accelerator belongs to the
+//! Six crates build this one file; they differ only in the Cargo features of burn. The cache of an accelerator belongs to the
 //! run: each has a folder of its own, which is gone afterwards.
 
 use std::error::Error;
@@ -12,16 +12,20 @@ use std::{env, fs, process};
 #[cfg(any(feature = "metal", feature = "vulkan", feature = "wgpu"))]
 use burn::tensor::DeviceKind;
 use burn::tensor::{DType, Device, Int, ProfileOptions, Tensor, TensorData, TimingMethod, read_sync};
-use measure::{Param, Phase, Report, Scope, Series, Timing, largest, program_with_modes, threads, time, time_launch, time_then};
+use measure::{
+    Param, Phase, Report, Scope, Series, Timing, doubling, largest, program_with_modes, say, threads, time, time_launch, time_then,
+};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 const SIZE: usize = 1024;
-/// To see whether a call takes longer where there is more to do.
+/// To see whether a call takes longer where there is more to do. On a CPU nobody doubts it.
 const OTHER_SIZES: [usize; 2] = [512, 2048];
 const REPS: usize = 20;
+/// Of the self-check.
+const CHECK_REPS: usize = 3;
 /// Products of other sizes are many on a device that is none.
 const OTHER_REPS: usize = 5;
 
@@ -48,8 +52,20 @@ const DEVICES: &[Named] = &[
     ("vulkan", || Device::vulkan(DeviceKind::DefaultDevice)),
     #[cfg(feature = "wgpu")]
     ("wgpu", || Device::wgpu(DeviceKind::DefaultDevice)),
+    #[cfg(feature = "ndarray")]
+    ("ndarray", ndarray),
+    #[cfg(not(feature = "ndarray"))]
     ("flex", Device::flex),
 ];
+
+#[cfg(feature = "ndarray")]
+#[allow(deprecated)] // the only backend of burn that can use Accelerate
+fn ndarray() -> Device {
+    Device::ndarray()
+}
+
+/// The devices that are the CPU: a call that has returned is done, nothing is tuned, and threads are those of rayon.
+const ON_CPU: [&str; 2] = ["flex", "ndarray"];
 
 fn main() -> ExitCode {
     let modes = [("mm", mm as fn(&mut Report) -> Outcome), ("first", first), ("warm", warm), ("agree", agree), ("fill", fill)];
@@ -76,6 +92,12 @@ fn mm(report: &mut Report) -> Outcome {
     print("with sync", &ready);
     report.record(Series { scope: Scope::Call, ..steady }, &returned);
     report.record(steady, &ready);
+    let synced = || {
+        let product = a.clone().matmul(b.clone());
+        device.sync().expect("the device is alive");
+        product
+    };
+    report.fact("matmul-doubling", doubling(report.reps(CHECK_REPS), synced, |last| drop(last.into_data()))?);
 
     for flush in [true, false] {
         let windows = profile(reps, flush, &device, &a, &b);
@@ -87,7 +109,7 @@ fn mm(report: &mut Report) -> Outcome {
             report.record(Series { metric, scope: Scope::Device, ..steady }, &timing);
         }
         if empty > 0 {
-            println!("{} {SIZE}x{SIZE} matmul {way}: {empty} of {reps} read as no time", workplace.label);
+            say!("{} {SIZE}x{SIZE} matmul {way}: {empty} of {reps} read as no time", workplace.label);
         }
         report.count_of(if flush { "flush-no-time" } else { "no-flush-no-time" }, empty, reps);
     }
@@ -110,7 +132,7 @@ fn mm(report: &mut Report) -> Outcome {
     print("dropped before sync", &dropped);
     report.record(Series { metric: "matmul-dropped", ..steady }, &dropped);
 
-    for size in OTHER_SIZES {
+    for &size in if workplace.on_cpu() { &[][..] } else { &OTHER_SIZES } {
         let (a, b) = operands(size, &device);
         largest_error(size, &a.clone().matmul(b.clone()))?;
         let reps = report.reps(OTHER_REPS);
@@ -169,7 +191,7 @@ fn first(report: &mut Report) -> Outcome {
     let launch = || a.clone().matmul(b.clone());
     let wait = |_: &Tensor<2>| device.sync().expect("the device is alive");
     let (returned, ready) = time_launch(1, launch, wait);
-    println!("{}: device init {:.3?}", workplace.label, init.samples[0]);
+    say!("{}: device init {:.3?}", workplace.label, init.samples[0]);
     print_first(workplace.label, &returned, &ready);
     let (_, steady) = time_launch(report.reps(REPS), launch, wait);
     print_way(workplace.label, SIZE, "with sync", &steady);
@@ -213,7 +235,7 @@ fn warm(report: &mut Report) -> Outcome {
     // --8<-- [end:warm-up]
     drop(kept);
     for (run, timing) in runs.iter().enumerate() {
-        println!("warm-up {kind}, timed run {run}: after sync {:.3?}", timing.samples[0]);
+        say!("warm-up {kind}, timed run {run}: after sync {:.3?}", timing.samples[0]);
         let of_run: [Param; 1] = [("run", run.into())];
         report.record(Series::of("timed-run", Phase::First, 1, &of_run), timing);
     }
@@ -248,7 +270,7 @@ fn agree(report: &mut Report) -> Outcome {
     let (_, timing) = time_launch(report.reps(REPS), || a.clone().matmul(b.clone()), wait);
     print_way(workplace.label, AGREE_SIZE, "with sync", &timing);
     report.record(Series::of("matmul-256", Phase::Steady, 1, &[]), &timing);
-    println!("{:<20} max|x - f64 ref| = {}", format!("burn {}", workplace.label), exponent(error));
+    say!("{:<20} max|x - f64 ref| = {}", format!("burn {}", workplace.label), exponent(error));
 
     let sum = a.clone().sum().into_scalar::<f32>();
     let exponentials = numbers(&a.clone().exp())?;
@@ -345,6 +367,10 @@ impl Workplace {
         Ok(workplace)
     }
 
+    fn on_cpu(&self) -> bool {
+        ON_CPU.contains(&self.device)
+    }
+
     fn project(&self, name: &str) -> Outcome<PathBuf> {
         let folder = self.root.join(name);
         fs::create_dir_all(&folder)?;
@@ -372,9 +398,8 @@ impl Workplace {
 
     /// What every mode says of where it ran.
     fn facts(&self, report: &mut Report, device: &Device, dtype: DType) -> Outcome {
-        let cpu = self.device == "flex";
-        report.fact("device", if cpu { "cpu" } else { self.device });
-        if cpu {
+        report.fact("device", if self.on_cpu() { "cpu" } else { self.device });
+        if self.on_cpu() {
             report.fact("threads", threads());
         }
         #[cfg(any(feature = "cuda", feature = "metal", feature = "vulkan", feature = "wgpu"))]
@@ -525,12 +550,12 @@ fn require(error: f64) -> Outcome<f64> {
 
 fn print_way(device: &str, size: usize, way: &str, timing: &Timing) {
     let [min, median] = [0.0, 0.5].map(|share| Duration::from_secs_f64(timing.quantile(share) / 1e3));
-    println!("{device} {size}x{size} matmul {way}, {} runs: min {min:.3?} median {median:.3?}", timing.samples.len());
+    say!("{device} {size}x{size} matmul {way}, {} runs: min {min:.3?} median {median:.3?}", timing.samples.len());
 }
 
 fn print_first(device: &str, returned: &Timing, ready: &Timing) {
     let [returned, ready] = [returned, ready].map(|timing| timing.samples[0]);
-    println!("{device} {SIZE}x{SIZE} matmul first call: returned {returned:.3?}, after sync {ready:.3?}");
+    say!("{device} {SIZE}x{SIZE} matmul first call: returned {returned:.3?}, after sync {ready:.3?}");
 }
 
 /// A number as Python prints it, as the other programs do: `2.227e-06`.

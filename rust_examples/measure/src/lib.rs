@@ -7,10 +7,10 @@ mod hogs;
 
 use std::env;
 use std::ffi::OsString;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::fs::File;
 use std::hint::black_box;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::process::{self, ExitCode};
 use std::time::{Duration, Instant};
@@ -99,6 +99,36 @@ pub fn time_launch<T>(reps: usize, mut launch: impl FnMut() -> T, mut wait: impl
     let cores = cpu.elapsed().div_duration_f64(wall.elapsed());
     // --8<-- [end:launch]
     (Timing { samples: returned, cores }, Timing { samples: ready, cores })
+}
+
+/// How often [`doubling`] tries: a busy machine can spoil one try.
+const TRIES: usize = 10;
+
+/// How much longer 2n calls with a read-back at their end take than n timed calls: 2, if each call waited for its result.
+///
+/// # Errors
+///
+/// Work that is only launched, or never done because nobody looks, gives something other than 1.8 to 2.2, and nothing it says of
+/// time can be believed.
+pub fn doubling<T>(reps: usize, mut work: impl FnMut() -> T, mut force: impl FnMut(T)) -> Result<f64, String> {
+    let mut ratio = 0.0;
+    for _ in 0..TRIES {
+        let single: Duration = time(reps, &mut work).samples.iter().sum();
+        let start = Instant::now();
+        for _ in 1..2 * reps {
+            drop(black_box(work()));
+        }
+        force(work());
+        ratio = start.elapsed().div_duration_f64(single.max(Duration::from_nanos(1)));
+        if (1.8..=2.2).contains(&ratio) {
+            return Ok(ratio);
+        }
+    }
+    Err(format!(
+        "计时自检失败：{} 次调用（末尾读回结果）的用时是 {reps} 次的 {ratio:.2} 倍，应为 1.8 到 2.2；\
+         计时区间没有等到结果，或者机器太忙",
+        2 * reps
+    ))
 }
 
 /// Threads that rayon's pool has; 1 in a program built without rayon.
@@ -237,6 +267,27 @@ impl<'a> Series<'a> {
     }
 }
 
+/// Print a line for people, as `println!` does, but end without a word where nobody reads any more (`program | head -1`).
+#[macro_export]
+macro_rules! say {
+    ($($text:tt)*) => { $crate::print_line(::std::format_args!($($text)*)) };
+}
+
+/// What [`say!`] does.
+///
+/// # Panics
+///
+/// Where stdout cannot be written for another reason than a closed pipe.
+pub fn print_line(text: fmt::Arguments) {
+    match writeln!(io::stdout(), "{text}") {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => process::exit(NOBODY_READS),
+        outcome => outcome.expect("stdout takes a line"),
+    }
+}
+
+/// The status of a program that SIGPIPE ended, as shells give it.
+const NOBODY_READS: i32 = 128 + 13;
+
 /// What one process reports: lines for people, and the protocol where `MEASURE_OUT` is set.
 ///
 /// Trouble with the command line ends the process with status 2, trouble with the file with status 1.
@@ -308,7 +359,7 @@ impl Report {
 
     /// Print a measurement and record all its samples.
     pub fn series(&mut self, series: Series, timing: &Timing) {
-        println!("{}", line(&self.label, series, timing));
+        say!("{}", line(&self.label, series, timing));
         self.record(series, timing);
     }
 
@@ -599,6 +650,15 @@ mod tests {
         assert_eq!((returned.samples.len(), waited), (3, vec![1, 2, 3]));
         let stamps = returned.samples.iter().zip(&ready.samples);
         assert!(stamps.clone().all(|(&returned, &ready)| returned < nap && ready >= returned + nap), "{stamps:?}");
+    }
+
+    #[test]
+    fn calls_that_wait_take_twice_as_long_twice_as_often() {
+        let nap = Duration::from_millis(10);
+        let ratio = doubling(3, || sleep(nap), |()| ()).expect("sleeping waits");
+        assert!((1.8..=2.2).contains(&ratio), "{ratio}");
+        let problem = doubling(3, || (), |()| sleep(nap)).expect_err("the work is done only when its result is asked for");
+        assert!(problem.contains("6 次调用"), "{problem}");
     }
 
     #[test]

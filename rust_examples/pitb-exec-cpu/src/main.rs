@@ -10,7 +10,7 @@ use burn::nn::loss::CrossEntropyLossConfig;
 use burn::nn::{Linear, LinearConfig};
 use burn::optim::{GradientsParams, SgdConfig};
 use burn::tensor::{Device, Int, Tensor, TensorData, activation::relu};
-use measure::{Report, Series, threads, time};
+use measure::{Report, Series, doubling, threads, time};
 
 const SIZE: usize = 1024;
 const BATCH: usize = 256;
@@ -19,6 +19,7 @@ const HIDDEN: usize = 512;
 const CLASSES: usize = 10;
 const LEARNING_RATE: f64 = 0.1;
 const REPS: usize = 20;
+const CHECK_REPS: usize = 5;
 
 /// An entry sums up to 1024 products below 1: in f32 it is off by far less than this, in TF32 or bf16 by more.
 const MATMUL_TOLERANCE: f64 = 1e-2;
@@ -53,12 +54,14 @@ fn matmul(report: &mut Report) -> Result<(), String> {
     // Reading the first product back to check it ends the warm-up.
     let product = a.clone().matmul(b.clone());
     let error = largest_error(&a, &b, &product)?;
-    let timing = time(reps, || {
+    let mut work = || {
         let product = a.clone().matmul(b.clone());
         device.sync().expect("the device is alive");
         product
-    });
+    };
+    let timing = time(reps, &mut work);
     // --8<-- [end:matmul]
+    report.fact("matmul-doubling", doubling(report.reps(CHECK_REPS), work, |last| drop(last.into_data()))?);
     let place = product.device();
     require(place == Device::flex(), || format!("结果在 {place:?} 上，不在 Flex（CPU）上；不报时间"))?;
     report.series(Series::steady("matmul", "1024x1024 matmul", 1), &timing);

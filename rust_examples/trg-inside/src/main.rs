@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use measure::{Param, Phase, Report, Series, Timing, largest, milliseconds, program, time_then};
+use measure::{Param, Phase, Report, Series, Timing, largest, milliseconds, program, say, time_then};
 use tenferro_trg::ising::STEPS;
 use tenferro_trg::{Machine, Pieces, Result, Spent, observed};
 
@@ -37,7 +37,7 @@ fn run(report: &mut Report) -> Result<()> {
     for (round, (spent, whole)) in evaluations.iter().zip(&whole.samples).enumerate() {
         let [svd, contraction, rest] = PARTS.map(|(_, part)| milliseconds(spent.iter().map(part).sum()));
         let whole = milliseconds(*whole);
-        println!("evaluation {round}: svd {svd:.1} ms, contraction {contraction:.1} ms, rest {rest:.1} ms, whole {whole:.1} ms");
+        say!("evaluation {round}: svd {svd:.1} ms, contraction {contraction:.1} ms, rest {rest:.1} ms, whole {whole:.1} ms");
     }
     let mut record = |metric: &str, params: &[Param], samples: Vec<Duration>| {
         let timing = Timing { samples, cores: whole.cores };

@@ -9,7 +9,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use measure::{Hogs, Param, Phase, Report, Series, Timing, largest, milliseconds, program, time, time_then};
+use measure::{Hogs, Param, Phase, Report, Series, Timing, doubling, largest, milliseconds, program, say, time, time_then};
 use tenferro_trg::ising::{BETAS, exact_energy, exact_lnz};
 use tenferro_trg::stage::Order;
 use tenferro_trg::{Contraction, Machine, Result, Trg, observed};
@@ -46,7 +46,8 @@ fn run(report: &mut Report) -> Result<()> {
     let reps = report.option("--reps", reps, "正整数", |text| text.parse().ok().filter(|&reps| reps > 0));
     let budget =
         report.option("--budget", None, "秒数", |text| text.parse().ok().map(|seconds| Some(Duration::from_secs(seconds))));
-    let hogs = Hogs::start(report.count("--hogs", 0))?;
+    let busy = report.count("--hogs", 0);
+    let hogs = Hogs::start(busy)?;
 
     // --8<-- [start:prepare]
     let mut prepared = None;
@@ -55,7 +56,7 @@ fn run(report: &mut Report) -> Result<()> {
     // --8<-- [end:prepare]
     let (shapes, ops) = (trg.step_shapes(), trg.ops());
     let took = milliseconds(timing.samples[0]);
-    println!("build+grad+compile+prepare all programs {took:.1} ms ({shapes} step shapes, {ops} ops in total)");
+    say!("build+grad+compile+prepare all programs {took:.1} ms ({shapes} step shapes, {ops} ops in total)");
     report.record(Series::of("prepare", Phase::Prepare, 0, &[]), &timing);
     report.fact("step-shapes", shapes);
     report.fact("ops", ops);
@@ -64,12 +65,16 @@ fn run(report: &mut Report) -> Result<()> {
     let began = Instant::now();
     for beta in betas {
         if budget.is_some_and(|budget| began.elapsed() > budget) {
-            println!("beta={beta}: not begun, {:.0} s are over", began.elapsed().as_secs_f64());
+            say!("beta={beta}: not begun, {:.0} s are over", began.elapsed().as_secs_f64());
         } else {
             at(report, &mut trg, beta, reps, with_grad)?;
         }
     }
     contraction(report, width, order)?;
+    if width == 1 && busy == 0 {
+        let beta = betas[0].parse()?; // a busy machine, or an engine that waits for others, would spoil the self-check
+        report.fact("value-doubling", doubling(1, || trg.value(beta).expect("it ran before"), drop)?);
+    }
 
     report.fact("hogs", hogs.stop()?);
     report.fact("order", order.name());
@@ -84,13 +89,13 @@ fn at(report: &mut Report, trg: &mut Trg, name: &str, reps: usize, with_grad: bo
     let (lnz, exact) = (values.results[0], exact_lnz(beta));
     let spread = largest(values.results.iter().map(|value| value - lnz));
     require(spread <= SPREAD, || format!("beta={name}：几次求值相差 {spread:.3e}"))?;
-    println!("beta={beta:.2} lnZ/N={lnz:.15} exact={exact:.15} err={:+.3e}", lnz - exact);
+    say!("beta={beta:.2} lnZ/N={lnz:.15} exact={exact:.15} err={:+.3e}", lnz - exact);
     values.record(report, "value", &params);
     report.bits_at("lnz", &params, lnz);
     report.fact_at("exact", &params, exact);
     report.fact_at("error", &params, lnz - exact);
     if !with_grad {
-        println!("  run ms: value {}", values.told());
+        say!("  run ms: value {}", values.told());
         return Ok(());
     }
 
@@ -100,7 +105,7 @@ fn at(report: &mut Report, trg: &mut Trg, name: &str, reps: usize, with_grad: bo
     let error = largest(gradients.results.iter().map(|(_, slope)| slope - difference));
     require(spread <= SPREAD, || format!("beta={name}：带梯度的求值和不带的相差 {spread:.3e}"))?;
     require(error <= TOLERANCE, || format!("beta={name}：梯度和中心差分相差 {error:.3e}"))?;
-    println!("  run ms: value {}; value+grad {}", values.told(), gradients.told());
+    say!("  run ms: value {}; value+grad {}", values.told(), gradients.told());
     gradients.record(report, "value-and-grad", &params);
     let (energy, exact) = (-gradients.results[0].1, exact_energy(beta));
     report.fact_at("energy", &params, energy);

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use measure::{Param, Phase, Report, Series, Timing, milliseconds, program, time_then};
+use measure::{Param, Phase, Report, Series, Timing, milliseconds, program, say, time_then};
 use tenferro_trg::ising::{STEPS, TRUNCATIONS};
 use tenferro_trg::{Machine, Result, observed, whole};
 
@@ -62,7 +62,7 @@ fn run(report: &mut Report) -> Result<()> {
     {
         let Derivative { steps, trace, prepare, ops } = derivative?;
         let (traced, prepared) = (milliseconds(trace.samples[0]), milliseconds(prepare.samples[0]));
-        println!("steps={steps}: build+grad {traced:.1} ms, compile+prepare {prepared:.1} ms ({ops} ops)");
+        say!("steps={steps}: build+grad {traced:.1} ms, compile+prepare {prepared:.1} ms ({ops} ops)");
         let params: [Param; 1] = [("steps", steps.into())];
         report.record(Series::of("whole", Phase::Trace, 0, &params), &trace);
         report.record(Series::of("whole", Phase::Prepare, 0, &params), &prepare);
@@ -70,7 +70,7 @@ fn run(report: &mut Report) -> Result<()> {
         done = steps;
     }
     if done < STEPS {
-        println!("steps={}: not done, {} s are over", done + 1, limit.as_secs());
+        say!("steps={}: not done, {} s are over", done + 1, limit.as_secs());
     }
     report.fact("steps-done", done);
     report.fact("limit", limit.as_secs());

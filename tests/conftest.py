@@ -1,0 +1,33 @@
+"""What the tests of several modules share."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def rust_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace of a program and a library that it uses with one feature."""
+    monkeypatch.setenv("CARGO_TARGET_DIR", str(tmp_path / "target"))
+    workspace = tmp_path / "rust_examples"
+    files = {
+        "Cargo.toml": '[workspace]\nresolver = "3"\nmembers = ["app", "dep"]\n',
+        "app/Cargo.toml": '[package]\nname = "app"\nversion = "0.1.0"\nedition = "2024"\n[dependencies]\n'
+        'dep = { path = "../dep", features = [\n  "fast",\n] }\n',
+        "app/src/main.rs": "fn main() { dep::run(); }\n",
+        "dep/Cargo.toml": '[package]\nname = "dep"\nversion = "0.2.0"\nedition = "2024"\nlicense = "MIT"\n'
+        '[features]\ndefault = [\n  "std",\n]\nstd = []\nfast = []\nslow = []\n',
+        "dep/src/lib.rs": '//! A library.\n#[cfg(feature = "fast")]\npub fn run() {\n    println!("fast");\n}\n'
+        '#[cfg(feature = "fast")]\npub mod more;\n',
+        "dep/src/more.rs": '#[cfg(feature = "fast")]\npub fn more() {}\n',
+    }
+    for name, text in files.items():
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text(text, encoding="utf-8")
+    if shutil.which("cargo"):
+        subprocess.run(["cargo", "generate-lockfile", "--offline"], cwd=workspace, check=True, capture_output=True)
+    return tmp_path
