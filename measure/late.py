@@ -17,7 +17,7 @@ DIGITS = f"[{chr(ZERO)}-{chr(ZERO + 9)}]+"
 TOKEN = re.compile(f"{OPEN}({DIGITS}){CLOSE}")
 PRIVATE = re.compile("[\ue000-\uf8ff]")
 MERMAID_NAMES = str.maketrans(
-    {"#": "#35;", '"': "#quot;", "&": "#amp;", "<": "#lt;", ">": "#gt;", "`": "#96;", "\n": "&lt;br/&gt;"}
+    {"#": "#35;", '"': "#quot;", "&": "#amp;", "<": "#lt;", ">": "#gt;", "`": "#96;", ";": "#59;", "\n": "&lt;br/&gt;"}
 )
 PIECE = re.compile(
     rf"<p>\s*{OPEN}(?P<lone>{DIGITS}){CLOSE}\s*</p>|(?P<comment><!--.*?-->)"
@@ -87,7 +87,7 @@ def resolve(html: str, values: list[Placed], misplaced: Callable[[Placed, str], 
             value = _value(m["value"], values)
             if value.block:
                 misplaced(value, MISPLACED_BLOCK)
-            elif mermaid and not _quoted(html, m.start()):
+            elif mermaid and not _labelled(html, m.start()):
                 misplaced(value, UNQUOTED_LABEL)
             elif mermaid:
                 out.append(mermaid_label(value.text))
@@ -98,13 +98,18 @@ def resolve(html: str, values: list[Placed], misplaced: Callable[[Placed, str], 
 
 
 MISPLACED_BLOCK = "块（表格、输出、图……）要自成一段，前后空行，不能放在一行文字、标题或表格格子里"
-UNQUOTED_LABEL = '图里的值要写在双引号里，像 A["[= x =]"]，不然括号和竖线会弄坏整张图'
+UNQUOTED_LABEL = (
+    '图里的值要写在双引号里，像 A["[= x =]"]，时序图里写在冒号后面，像 Note over A: [= x =]，不然括号和竖线会弄坏整张图'
+)
 
 
-def _quoted(html: str, position: int) -> bool:
-    """Whether this place of a diagram lies inside double quotes."""
+def _labelled(html: str, position: int) -> bool:
+    """Whether this place of a diagram is inside double quotes or, in a sequence diagram, after the colon that begins a label."""
     line = html[html.rfind("\n", 0, position) + 1 : position]
-    return (line.count('"') + line.count("&quot;")) % 2 == 1
+    if (line.count('"') + line.count("&quot;")) % 2 == 1:
+        return True
+    begin = html.rfind("<code>", 0, position) + len("<code>")
+    return ":" in line and html[begin:position].lstrip().startswith("sequenceDiagram")
 
 
 def mermaid_label(text: str) -> str:

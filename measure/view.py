@@ -298,7 +298,7 @@ class RecordView:
         self._peers = peers
         self._points = tuple(_points(record))
         declared = [p for r in (record, *peers) for p in _points(r)]
-        facts = [f for r in (record, *peers) for f in _facts(r)]
+        facts = [(case, params, fact) for r in (record, *peers) for case, _, params, fact in _facts(r)]
         absent = [a for r in (record, *peers) for a in r.absent]
         self._cases = {p.case for p in declared} | {c for c, _, _ in facts if c is not None} | {a.case for a in absent}
         self._metrics = {p.series.metric for p in declared}
@@ -378,25 +378,27 @@ class RecordView:
             groups.setdefault(SeriesView(self, (p,)).id, []).append(p)
         return [SeriesView(self, tuple(points)) for points in groups.values()]
 
-    def fact(self, name: str, case: str | None = None, **params: Param) -> FactView:
+    def fact(self, name: str, case: str | None = None, *, round: int | None = None, **params: Param) -> FactView:
         """The one fact of this name that has these settings, its run's or its own. Raises `PageError`.
 
-        More than one may have them if they agree on value, n and bits, as the runs of a case do.
+        More than one may have them if they agree on value and bits, as the runs of a case do; `round` takes one run. Counts k of n
+        are added up over the runs.
         """
         self._known(case, None, params)
-        of_case = [(p, f) for c, p, f in _facts(self._record) if case is None or c in (case, None)]
-        found = {
-            f.model_dump_json(include={"value", "of", "bits"}): f
-            for p, f in of_case
-            if f.name == name and params.items() <= p.items()
-        }
-        where = "/".join([case or "*", name, *(f"{k}={v}" for k, v in sorted(params.items()))])
+        of_case = [(c, p, f) for c, r, p, f in _facts(self._record) if (case is None or c in (case, None)) and round in (None, r)]
+        found = [(c, p, f) for c, p, f in of_case if f.name == name and params.items() <= p.items()]
+        rounds = {} if round is None else {"round": round}
+        where = "/".join([case or "*", name, *(f"{k}={v}" for k, v in sorted({**params, **rounds}.items()))])
         if not found:
-            known = _list(f"{f.name}（{_settings(p)}）" if p else f.name for p, f in of_case)
+            known = _list(f"{f.name}（{_settings(p)}）" if p else f.name for _, p, f in of_case)
             raise PageError(f"{self.machine} 的 {self.experiment} 没有事实 {where}；有 {known}")
-        if len(found) > 1:
-            raise PageError(f"事实 {where} 有 {len(found)} 个值：{_list(str(f.value) for f in found.values())}。写明 case 和参数")
-        return FactView(next(iter(found.values())), f"fact({where})", "facts", self)
+        facts = [f for _, _, f in found]
+        if all(f.of is not None for f in facts) and len({(c, *sorted(p.items())) for c, p, _ in found}) == 1:
+            facts = [Fact(name=name, value=sum(int(f.value) for f in facts), of=sum(f.of or 0 for f in facts))]
+        if len({f.model_dump_json(include={"value", "of", "bits"}) for f in facts}) > 1:
+            values = dict.fromkeys(f"{f.value}（{f.bits}）" if f.bits else str(f.value) for f in facts)
+            raise PageError(f"事实 {where} 有不同的值：{_list(values)}。写明 case、参数或 round")
+        return FactView(facts[0], f"fact({where})", "facts", self)
 
     def version(self, name: str) -> FactView:
         """The version of a library or tool that the record was made with."""
@@ -434,7 +436,7 @@ class RecordView:
 
     def settings(self, name: str, case: str) -> str | None:
         """A fact all runs of a case agree on, or None where nobody recorded it."""
-        values = {str(f.value) for c, _, f in _facts(self._record) if f.name == name and c in (case, None)}
+        values = {str(f.value) for c, _, _, f in _facts(self._record) if f.name == name and c in (case, None)}
         if len(values) > 1:
             raise PageError(f"{case} 的各次运行 {name} 不一致：{_list(values)}")
         return next(iter(values), None)
@@ -493,11 +495,11 @@ def _points(record: Measured | Published) -> Iterable[Point]:
                 yield Point(run.case, {**run.params, **one.params}, run.round, one)
 
 
-def _facts(record: Measured | Published) -> list[tuple[str | None, dict[str, Param], Fact]]:
-    """Facts with their case (None: of the whole record) and all settings they hold for."""
+def _facts(record: Measured | Published) -> list[tuple[str | None, int | None, dict[str, Param], Fact]]:
+    """Facts with their case (None: of the whole record), their round, and all settings they hold for."""
     if isinstance(record, Published):
-        return [(f.case, f.params, f) for f in record.facts]
-    return [(r.case, {**r.params, **f.params}, f) for r in record.runs for f in r.facts]
+        return [(f.case, None, f.params, f) for f in record.facts]
+    return [(r.case, r.round, {**r.params, **f.params}, f) for r in record.runs for f in r.facts]
 
 
 def _of(samples: Sequence[float], name: Statistic) -> float:

@@ -135,14 +135,23 @@ def test_c34_a_label_gives_its_diagram_nothing_to_parse(text: str) -> None:
     label = line.removeprefix('  a["值 ').removesuffix('"] --> b')
     assert not set('"`') & set(label)
     assert "<" not in label.replace("<br/>", "")
-    names = {"#lt;": "<", "#gt;": ">", "#quot;": '"', "#amp;": "&", "#96;": "`", "<br/>": "\n"}
+    names = {"#lt;": "<", "#gt;": ">", "#quot;": '"', "#amp;": "&", "#96;": "`", "#59;": ";", "<br/>": "\n"}
     for name, character in names.items():
         label = label.replace(name, character)
     assert label.replace("#35;", "#") == text
 
 
 def test_c34_a_value_outside_quotes_is_refused() -> None:
-    _, refused = page(f"```mermaid\nflowchart TB\n  a[{T}] --> b\n```", prose("2.0 (±0.1)"))
+    _, refused = page(f"```mermaid\nflowchart TB\n  a: [{T}] --> b\n```", prose("2.0 (±0.1)"))
+    assert [reason for _, reason in refused] == [UNQUOTED_LABEL]
+
+
+def test_in_a_sequence_diagram_a_label_is_what_follows_the_colon() -> None:
+    fence = "```mermaid\nsequenceDiagram\n  A->>B: {} 之后\n  Note over A: {}\n```"
+    html, refused = page(fence.format(T, T), prose("35 µs; #1"))
+    assert refused == []
+    assert html.count("35 µs#59; #35;1") == 2
+    _, refused = page(f"```mermaid\nsequenceDiagram\n  A->>{T}: 之后\n```", prose("B"))
     assert [reason for _, reason in refused] == [UNQUOTED_LABEL]
 
 

@@ -16,10 +16,11 @@ from measure.record import (
     Published,
     PublishedFact,
     PublishedSeries,
+    Run,
 )
 from measure.stats import Runs
 from measure.view import RecordView, best
-from tests.records import measured, runs, timed
+from tests.records import measured, run, runs, timed
 
 EXCERPT = Excerpt(
     name="gemm",
@@ -135,7 +136,7 @@ def test_c18_one_sample_shows_no_spread_and_gives_no_verdict(here: RecordView) -
             lambda m: m.fact("dtyp", "torch"),
             r"没有事实 torch/dtyp；有 device（threads=1）、dtype（threads=1）、passed（threads=1）",
         ),
-        (lambda m: m.fact("dtype"), "2 个值：f32、f64"),
+        (lambda m: m.fact("dtype"), "不同的值：f32、f64"),
         (lambda m: m.fact("dtype", "tourch"), "没有叫 tourch 的实现"),
         (lambda m: m.fact("dtype", "torch", thread=1), "thread=1"),
         (lambda m: m.version("jax"), "没有 jax 的版本；有 lib"),
@@ -175,7 +176,7 @@ def test_names_of_other_machines_are_known(published: Published) -> None:
 
 
 def test_facts_print_in_full(here: RecordView) -> None:
-    assert here.fact("passed", "torch").text() == "3 / 4"
+    assert here.fact("passed", "torch", round=2).text() == "3 / 4"
     assert here.fact("dtype", "torch", threads=1).text() == "f32"
     assert here.version("lib").text() == "1.2"
 
@@ -205,8 +206,8 @@ def test_facts_are_chosen_by_settings_of_the_run_and_their_own(at_betas: RecordV
 @pytest.mark.parametrize(
     ("name", "settings", "said"),
     [
-        ("lnz", {"beta": "0.40"}, "2 个值：0.875、0.876"),
-        ("lnz", {"width": 1}, "2 个值：0.75、0.875"),
+        ("lnz", {"beta": "0.40"}, "不同的值：0.875、0.876"),
+        ("lnz", {"width": 1}, "不同的值：0.75、0.875"),
         ("svd-count", {"beta": "0.30"}, r"没有事实 \*/svd-count/beta=0.30；有 .*svd-count（width=1）"),
         ("lnz", {"beta": "0.45"}, "没有 beta=0.45 这个设置；有 beta=0.30、beta=0.40、width=1、width=2"),
         ("lnz", {"beta": "0.30", "width": 3}, "没有 width=3 这个设置"),
@@ -216,7 +217,29 @@ def test_a_fact_that_settings_do_not_single_out_is_an_error(
     at_betas: RecordView, name: str, settings: dict[str, int | str], said: str
 ) -> None:
     with pytest.raises(PageError, match=said):
-        at_betas.fact(name, None, **settings)
+        at_betas.fact(name, None, round=None, **settings)
+
+
+def test_counts_are_added_up_over_the_runs_of_a_case() -> None:
+    def case(name: str, *passed: int) -> list[Run]:
+        return [run(name, k, (1.0,), facts=(Fact(name="passed", value=p, of=4),)) for k, p in enumerate(passed, 1)]
+
+    m = RecordView(measured(*case("a", 3, 4, 3), *case("b", 0)))
+    assert m.fact("passed", "a").text() == "10 / 12"
+    assert m.fact("passed", "a").of == 12
+    assert m.fact("passed", "a", round=2).text() == "4 / 4"
+    assert m.fact("passed", "a", round=2).formula == "fact(a/passed/round=2)"
+    with pytest.raises(PageError, match="不同的值：0、3、4"):
+        m.fact("passed")
+
+
+def test_a_fact_of_one_round_where_rounds_differ() -> None:
+    m = RecordView(measured(*(run("a", k, (1.0,), facts=(Fact(name="kernel", value=f"k{k}"),)) for k in (1, 2))))
+    assert m.fact("kernel", "a", round=2).text() == "k2"
+    with pytest.raises(PageError, match="不同的值：k1、k2。写明 case、参数或 round"):
+        m.fact("kernel", "a")
+    with pytest.raises(PageError, match="没有事实 a/kernel/round=3"):
+        m.fact("kernel", "a", round=3)
 
 
 def test_facts_with_other_bits_do_not_agree() -> None:
@@ -224,7 +247,7 @@ def test_facts_with_other_bits_do_not_agree() -> None:
         return (Fact(name="lnz", value=0.75, bits=bits),)
 
     one, other = (runs("trg", (1.0,), facts=of(bits), width=k) for k, bits in enumerate(("3fe8", "3fe9"), 1))
-    with pytest.raises(PageError, match="2 个值"):
+    with pytest.raises(PageError, match=r"0\.75（3fe8）、0\.75（3fe9）"):
         RecordView(measured(*one, *other)).fact("lnz")
     assert RecordView(measured(*one, *other)).fact("lnz", width=1).fact.bits == "3fe8"
 
