@@ -378,7 +378,14 @@ class RecordView:
             groups.setdefault(SeriesView(self, (p,)).id, []).append(p)
         return [SeriesView(self, tuple(points)) for points in groups.values()]
 
-    def fact(self, name: str, case: str | None = None, *, round: int | None = None, **params: Param) -> FactView:
+    def fact(
+        self,
+        name: str,
+        case: str | None = None,
+        *,
+        round: int | None = None,  # noqa: A002 - the word that pages use
+        **params: Param,
+    ) -> FactView:
         """The one fact of this name that has these settings, its run's or its own. Raises `PageError`.
 
         More than one may have them if they agree on value and bits, as the runs of a case do; `round` takes one run. Counts k of n
