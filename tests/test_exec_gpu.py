@@ -60,7 +60,8 @@ def on_lazy_device(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *
     from measure.programs import exec_gpu
     from measure.programs.torch_device import observed
 
-    monkeypatch.setattr(exec_gpu, "OTHER_SIZES", (64,))
+    monkeypatch.setattr(exec_gpu, "SMALL", 48)
+    monkeypatch.setattr(exec_gpu, "LARGE", 64)
     monkeypatch.setattr(exec_gpu, "SIZE", 128)
     monkeypatch.setenv("MEASURE_OUT", str(tmp_path / "out.jsonl"))
     device = Lazy()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+
 from measure.accelerator import burn_device, torch_device, without_burn_device, without_torch_device
 from measure.experiment import Case, Experiment, PythonProgram, RustProgram, SourceLines
 from measure.record import Machine
@@ -25,7 +27,7 @@ def burn_gpu(machine: Machine, mode: str, *args: str, **params: str) -> Case:
         program,
         args=(mode, "--device", device, *args),
         params=params,
-        env={"XDG_RUNTIME_DIR": "."} if device == "wgpu" else {},
+        env={"XDG_RUNTIME_DIR": tempfile.gettempdir()} if device == "wgpu" else {},
         missing=without_burn_device,
     )
 

@@ -28,9 +28,9 @@ from measure.programs.torch_device import Device, add_options, choose, observed
 from measure.protocol import Report, Timing, doubling, time_launch, time_then
 
 SIZE = 1024
-OTHER_SIZES = (512, 2048)
+SMALL, LARGE = 512, 2048
 """To see whether a call takes longer where there is more to do. On a CPU nobody doubts it."""
-REPS, OTHER_REPS, CHECK_REPS = 20, 5, 3
+REPS, CHECK_REPS = 20, 3
 TOLERANCE = 5e-2
 """Above what TF32 makes of sums of up to 2048 products below 1, and below what any wrong product is."""
 
@@ -70,14 +70,25 @@ def mm(report: Report, device: Device, args: argparse.Namespace) -> torch.Tensor
     # --8<-- [end:dropped]
     say("dropped before sync", time_then(reps, drop_first), metric="matmul-dropped")
     timer(report, device, reps, a, b)
-    for size in OTHER_SIZES if device.clock else ():
-        left, right = operands(size, device)
-        largest_error(size, left @ right)
-        few = min(reps, OTHER_REPS)
-        returned, ready = time_launch(few, partial(torch.matmul, left, right), lambda _: device.sync())
-        way(report, device, size, "no sync", returned, scope="call")
-        way(report, device, size, "with sync", ready)
+    if device.clock:
+        other_sizes(report, device, reps)
     return a @ b
+
+
+def other_sizes(report: Report, device: Device, reps: int) -> None:
+    """Does a call take longer where there is more to do?"""
+    a, b = operands(SMALL, device)
+    largest_error(SMALL, a @ b)
+    returned, ready = time_launch(reps, lambda: a @ b, lambda _: device.sync())
+    way(report, device, SMALL, "no sync", returned, scope="call")
+    way(report, device, SMALL, "with sync", ready)
+    for size in (SMALL, SIZE, LARGE):
+        left, right = operands(size, device)
+        device.sync()
+        kept: list[torch.Tensor] = []
+        returned = time_then(reps, partial(torch.matmul, left, right), kept.append)
+        way(report, device, size, "no sync, in a row", returned, metric="matmul-in-a-row", scope="call", warm_up=0)
+        device.sync()
 
 
 def clocked(reps: int, device: Device, work: Callable[[], torch.Tensor]) -> Timing:
@@ -182,11 +193,19 @@ def largest_error(size: int, product: torch.Tensor) -> float:
 
 
 def way(
-    report: Report, device: Device, size: int, text: str, timing: Timing, *, metric: str = "matmul", scope: str = "ready"
+    report: Report,
+    device: Device,
+    size: int,
+    text: str,
+    timing: Timing,
+    *,
+    metric: str = "matmul",
+    scope: str = "ready",
+    warm_up: int = 1,
 ) -> None:
     """Print and record one way of timing."""
     print(WAY.format(device=device.name, size=size, way=text, **statistics(timing.samples)), flush=True)
-    report.record(metric, timing, warm_up=1, scope=scope, params={"size": size})
+    report.record(metric, timing, warm_up=warm_up, scope=scope, params={"size": size})
 
 
 def statistics(samples: tuple[int, ...]) -> dict[str, float]:

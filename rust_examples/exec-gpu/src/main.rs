@@ -7,13 +7,14 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
-use std::{env, fs, process};
+use std::{env, fs, mem, process};
 
 #[cfg(any(feature = "metal", feature = "vulkan", feature = "wgpu"))]
 use burn::tensor::DeviceKind;
 use burn::tensor::{DType, Device, Int, ProfileOptions, Tensor, TensorData, TimingMethod, read_sync};
 use measure::{
-    Param, Phase, Report, Scope, Series, Timing, doubling, largest, program_with_modes, say, threads, time, time_launch, time_then,
+    Param, Phase, Report, Scope, Series, Timing, doubling, largest, program_with_modes, say, threads, time, time_launch,
+    time_then,
 };
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -22,12 +23,12 @@ type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 const SIZE: usize = 1024;
 /// To see whether a call takes longer where there is more to do. On a CPU nobody doubts it.
-const OTHER_SIZES: [usize; 2] = [512, 2048];
+const SMALL: usize = 512;
+const LARGE: usize = 2048;
+const IN_A_ROW: [usize; 3] = [SMALL, SIZE, LARGE];
 const REPS: usize = 20;
 /// Of the self-check.
 const CHECK_REPS: usize = 3;
-/// Products of other sizes are many on a device that is none.
-const OTHER_REPS: usize = 5;
 
 /// Above what TF32 makes of these sums of up to 2048 products below 1, and below what any wrong product is.
 const TOLERANCE: f64 = 5e-2;
@@ -132,20 +133,41 @@ fn mm(report: &mut Report) -> Outcome {
     print("dropped before sync", &dropped);
     report.record(Series { metric: "matmul-dropped", ..steady }, &dropped);
 
-    for &size in if workplace.on_cpu() { &[][..] } else { &OTHER_SIZES } {
-        let (a, b) = operands(size, &device);
-        largest_error(size, &a.clone().matmul(b.clone()))?;
-        let reps = report.reps(OTHER_REPS);
-        let wait = |_: &Tensor<2>| device.sync().expect("the device is alive");
-        let (returned, ready) = time_launch(reps, || a.clone().matmul(b.clone()), wait);
-        print_way(workplace.label, size, "no sync", &returned);
-        print_way(workplace.label, size, "with sync", &ready);
-        let of_size: [Param; 1] = [("size", size.into())];
-        let steady = Series::of("matmul", Phase::Steady, 1, &of_size);
-        report.record(Series { scope: Scope::Call, ..steady }, &returned);
-        report.record(steady, &ready);
+    if !workplace.on_cpu() {
+        other_sizes(report, &workplace, &device)?;
     }
     workplace.facts(report, &device, a.dtype())
+}
+
+/// Does a call take longer where there is more to do? The largest products are never waited for, so that they are never done.
+fn other_sizes(report: &mut Report, workplace: &Workplace, device: &Device) -> Outcome {
+    let (a, b) = operands(SMALL, device);
+    largest_error(SMALL, &a.clone().matmul(b.clone()))?;
+    let wait = |_: &Tensor<2>| device.sync().expect("the device is alive");
+    let (returned, ready) = time_launch(report.reps(REPS), || a.clone().matmul(b.clone()), wait);
+    print_way(workplace.label, SMALL, "no sync", &returned);
+    print_way(workplace.label, SMALL, "with sync", &ready);
+    let of_size: [Param; 1] = [("size", SMALL.into())];
+    let steady = Series::of("matmul", Phase::Steady, 1, &of_size);
+    report.record(Series { scope: Scope::Call, ..steady }, &returned);
+    report.record(steady, &ready);
+
+    for size in IN_A_ROW {
+        let (a, b) = operands(size, device);
+        device.sync()?;
+        let mut kept = Vec::with_capacity(REPS);
+        let returned = time_then(report.reps(REPS), || a.clone().matmul(b.clone()), |product| kept.push(product));
+        print_way(workplace.label, size, "no sync, in a row", &returned);
+        let of_size: [Param; 1] = [("size", size.into())];
+        let unwaited = Series::of("matmul-in-a-row", Phase::Steady, 0, &of_size);
+        report.record(Series { scope: Scope::Call, ..unwaited }, &returned);
+        if size == LARGE {
+            mem::forget(kept); // letting go of them could have them done
+        } else {
+            device.sync()?;
+        }
+    }
+    Ok(())
 }
 
 /// Windows on the device's clock: those that read a time, and how many read none. None where the device has no clock of its own.

@@ -59,9 +59,7 @@ fn run(report: &mut Report) -> Result<()> {
 
         let (once, min, n) = (milliseconds(first.samples[0]), steady.quantile(0.0), steady.samples.len());
         let checksum = found.checksum();
-        say!(
-            "tenferro native svd 256x256 width={width}: first {once:.3} ms, min of {n} {min:.3} ms (checksum {checksum:.6})"
-        );
+        say!("tenferro native svd 256x256 width={width}: first {once:.3} ms, min of {n} {min:.3} ms (checksum {checksum:.6})");
         let params: [Param; 1] = [("matrix", name.into())];
         report.record(Series::of("svd", Phase::First, 0, &params), &first);
         report.record(Series::of("svd", Phase::Steady, 1, &params), &steady);
