@@ -19,7 +19,7 @@ from measure.protocol import Report, doubling, time_then
 
 N = 1000
 TRIALS = 3
-CALLS, QUICK_CALLS, CHECK_CALLS = 2000, 100, 100
+CALLS, QUICK_CALLS, CHECK_CALLS = 2000, 100, 1000
 TOLERANCE = 1e-14
 """Of one entry of the gradient; the greatest is near 2.4."""
 
