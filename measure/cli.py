@@ -306,6 +306,24 @@ def show(store: Store, name: str, label: str | None, as_json: bool) -> None:
         click.echo(f"没有 {missing.case} {_params(missing.params)}：{missing.reason}")
 
 
+@main.command(help="检查构建会拒绝的一切，不生成网站：模板、名字、手写的数字、没有一句成立的 claim、过期的记录、链接、片段。")
+@json_option
+@click.pass_obj
+def check(store: Store, as_json: bool) -> None:
+    """Say all that a strict build would refuse."""
+    from measure.check import check
+
+    done = check(staleness.ROOT / "mkdocs.yml", store)
+    if as_json:
+        _print_json(asdict(done))
+    else:
+        for problem in done.problems:
+            click.echo(problem, err=True)
+        verdict = f"有 {len(done.problems)} 处要改" if done.problems else "没有要改的"
+        click.echo(f"{done.pages} 页，按机器共渲染 {done.renderings} 次：{verdict}", err=bool(done.problems))
+    sys.exit(1 if done.problems else 0)
+
+
 def _params(params: dict[str, int | str]) -> str:
     return " ".join(f"{key}={value}" for key, value in params.items())
 

@@ -15,13 +15,18 @@ from datetime import UTC, datetime
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
+import yaml
+from markdown import Markdown
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import Abort, BuildError
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page as SitePage
 from mkdocs.utils import get_relative_url
+from pymdownx.snippets import SnippetMissingError
 
 from measure import handtyped, late, publish, record_pages, staleness
 from measure.blocks import Links
@@ -63,6 +68,8 @@ class Build:
     """By source of a generated page: the values its tokens stand for."""
     environment: PageEnvironment = field(default_factory=PageEnvironment)
     pages: dict[str, Page] = field(default_factory=dict)
+    snippets: Any = None
+    """What cuts code out of files, as it is set up in `mkdocs.yml`."""
     ready: bool = False
 
 
@@ -99,6 +106,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         publish.recover(site)
         config.site_dir = str(publish.aside(site))
     current.experiments = load_all()
+    cutter = Markdown(extensions=["pymdownx.snippets"], extension_configs=config.mdx_configs)
+    current.snippets = cutter.preprocessors["snippet"]
     macros: Any = config.plugins["macros"]
     macros._env = current.environment
     return config
@@ -115,6 +124,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         source, first_line = _body(text)
         used, wrong = records_used(source, f"docs/{file.src_uri}", first_line)
         b.mistakes += wrong
+        b.mistakes += _unread_front_matter(file.src_uri, text, source)
         b.mistakes += [Mistake(f"docs/{file.src_uri}", typed.line, handtyped.message(typed)) for typed in handtyped.find(text)]
         b.needs[file.src_uri] = used
     wanted = sorted({name for used in b.needs.values() for name, _ in used})
@@ -135,6 +145,49 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     newest = max((r.finished for r in b.records.values() if isinstance(r, Measured)), default="2026-01-01T00:00:00+00:00")
     os.environ["SOURCE_DATE_EPOCH"] = str(int(datetime.fromisoformat(newest).astimezone(UTC).timestamp()))
     return files
+
+
+def _unread_front_matter(page: str, text: str, body: str) -> Iterator[Mistake]:
+    """MkDocs shows front matter that it cannot read as text of the page."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if body != text or not text.startswith("---\n"):
+        return
+    front, end, _ = text[4:].partition("\n---")
+    line, reason = 1, "里面写成「键: 值」" if end else "没有结束它的一行 ---"
+    try:
+        yaml.safe_load(front if end else "")
+    except (yaml.YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 2 if mark else 1
+        reason = f"不是合法的 YAML（{getattr(error, 'problem', None) or error}）"
+    yield Mistake(f"docs/{page}", line, f"读不懂 front matter：{reason}")
+
+
+def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
+    """Refuse a navigation that leads nowhere, and in a strict build one that leaves a page out."""
+    b = build()
+    settings = Path(config.config_file_path)
+    for item in _nav_links(nav.items):
+        if not urlsplit(item.url).scheme:
+            b.mistakes.append(Mistake(settings.name, _line_holding(settings, item.url), f"nav 里的 {item.url} 不在 docs/ 里"))
+    for file in files.documentation_pages():
+        if file.inclusion == InclusionLevel.INCLUDED and file.page not in nav.pages and file.src_uri not in b.prepared:
+            left_out = Mistake(
+                f"docs/{file.src_uri}", 1, f"这一页不在 {settings.name} 的 nav 里，读者走不到。加进 nav 或 not_in_nav"
+            )
+            _refuse_if_strict(b, left_out)
+    return nav
+
+
+def _nav_links(items: list[Any]) -> Iterator[Any]:
+    for item in items:
+        if item.is_link:
+            yield item
+        yield from _nav_links(item.children or [])
+
+
+def _refuse_if_strict(b: Build, mistake: Mistake) -> None:
+    b.mistakes.append(mistake) if b.strict else print(f"注意：{mistake}", file=sys.stderr)
 
 
 def _measure(b: Build, wanted: list[str]) -> str | None:
@@ -190,7 +243,7 @@ def _load(b: Build, wanted: list[str]) -> None:
 def _stale(b: Build, name: str, changed: tuple[str, ...]) -> None:
     page, line = next((p, n) for p, used in b.needs.items() for experiment, n in used if experiment == name)
     what = f"{name} 在参考机器 {b.reference} 上的记录已过期：{'、'.join(changed)} 改过。运行 measure run {name}"
-    b.mistakes.append(Mistake(f"docs/{page}", line, what)) if b.strict else print(f"注意：{what}", file=sys.stderr)
+    _refuse_if_strict(b, Mistake(f"docs/{page}", line, what))
 
 
 def _assign_machines(b: Build, here: str | None) -> None:
@@ -284,7 +337,27 @@ def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files:
         source in b.original or source in b.prepared
     ):  # other machines' pages would repeat, and thousands of samples drown the text
         page.meta["search"] = {"exclude": True}
-    return markdown
+    return markdown if source in b.prepared else _without_lost_snippets(b, markdown)
+
+
+def _without_lost_snippets(b: Build, markdown: str) -> str:
+    """The page without the snippets that cannot be cut, each noted as a mistake: Markdown would stop at the first."""
+    page = b.environment.page
+    lines = markdown.split("\n")
+    for number, line in enumerate(lines, 1):
+        if "8<" not in line:
+            continue
+        problem = ""
+        if line.strip().strip("-") == "8<":
+            problem = '片段写成一行：--8<-- "路径:名字"'
+        try:
+            b.snippets.run([line])
+        except (SnippetMissingError, OSError, ValueError) as error:
+            problem = f"剪不出片段 {line.strip()}（{error}）。路径从仓库的根写起，名字是那个文件里 --8<-- [start:名字] 的名字"
+        if problem:
+            page.wrong(number, problem)
+            lines[number - 1] = ""
+    return "\n".join(lines)
 
 
 NOT_IN_FRONT_MATTER = {
@@ -381,11 +454,12 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> Any:
 def _line_with(b: Build, source: str, link: str) -> int:
     path = b.root / "docs" / source
     wanted = posixpath.basename(link.partition("#")[0].rstrip("/")) or link
-    if path.exists():
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            if wanted in line or (link.partition("#")[2] and link.partition("#")[2] in line):
-                return number
-    return 1
+    return _line_holding(path, wanted, link.partition("#")[2] or wanted) if path.exists() else 1
+
+
+def _line_holding(path: Path, *wanted: str) -> int:
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+    return next((number for number, line in lines if any(text in line for text in wanted)), 1)
 
 
 def _listing(mistakes: list[Mistake]) -> str:

@@ -13,7 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from measure import cli, machine, runner, staleness
+from measure.check import Checked
 from measure.experiment import Case, Experiment, RustProgram
+from measure.macros import Mistake
 from measure.record import Conditions, Failure, Measured, Run, Series
 from measure.runner import RunFailedError
 from measure.store import Store
@@ -165,6 +167,20 @@ def test_missing_lock_is_an_error(store: Store, monkeypatch: pytest.MonkeyPatch)
     result = call(store, "list")
     assert result.exit_code == 1
     assert "requirements/live.txt" in result.stderr
+
+
+def test_check_lists_problems_and_fails_only_then(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Checked((Mistake("docs/a.md", 7, "不认识的名字 nope"), Mistake("docs/b.md", 1, "没有去处")), 2, 3)
+    monkeypatch.setattr("measure.check.check", lambda settings, records: found if records == store else None)
+    result = call(store, "check")
+    assert result.exit_code == 1
+    assert result.stderr == "docs/a.md:7：不认识的名字 nope\ndocs/b.md:1：没有去处\n2 页，按机器共渲染 3 次：有 2 处要改\n"
+    result = call(store, "check", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["problems"][0] == {"file": "docs/a.md", "line": 7, "message": "不认识的名字 nope"}
+    monkeypatch.setattr("measure.check.check", lambda settings, records: Checked((), 2, 3))
+    assert call(store, "check").exit_code == 0
+    assert call(store, "check").stdout == "2 页，按机器共渲染 3 次：没有要改的\n"
 
 
 def test_help_is_chinese(store: Store) -> None:

@@ -358,6 +358,53 @@ def test_front_matter_that_would_get_round_the_macros(book: Path, key: str) -> N
     assert [m.split("：")[1] for m in mistakes(book)] == [f"front matter 里不能有 {key}"]
 
 
+@pytest.mark.parametrize(
+    ("front", "line"),
+    [
+        ("---\ntags: [a\nmore: b\n---\n", 3),
+        ("---\ntags: a\n\ttab: b\n---\n", 3),
+        ("---\nonly words\n---\n", 1),
+        ("---\ntags: a\n", 1),
+    ],
+    ids=["bracket", "tab", "no mapping", "no end"],
+)
+def test_front_matter_that_cannot_be_read(book: Path, front: str, line: int) -> None:
+    """MkDocs would print it as text of the page."""
+    change(book, {"b.md": front + OTHER})
+    assert [m.split("：")[:2] for m in mistakes(book)] == [[f"docs/b.md:{line}", "读不懂 front matter"]]
+
+
+@pytest.mark.parametrize("flags", [["-q", "--strict"], ["-v", "--strict"]], ids=" ".join)
+def test_a_navigation_leaves_nothing_out_and_leads_somewhere(book: Path, flags: list[str]) -> None:
+    config = (book / "mkdocs.yml").read_text(encoding="utf-8").replace("nav:\n", "nav:\n  - a.md\n  - 没有: c.md\n")
+    (book / "mkdocs.yml").write_text(config, encoding="utf-8")
+    line = config.splitlines().index("  - 没有: c.md") + 1
+    found = mistakes(book, *flags)
+    assert [m.split("：")[0] for m in found] == ["docs/b.md:1", f"mkdocs.yml:{line}"]
+    assert "不在 mkdocs.yml 的 nav 里" in found[0]
+    assert found[1].endswith("nav 里的 c.md 不在 docs/ 里")
+
+
+def test_every_snippet_that_cannot_be_cut_is_named(book: Path) -> None:
+    (book / "code.py").write_text("# --8<-- [start:one]\nshown()\n# --8<-- [end:one]\n", encoding="utf-8")
+    good_one = '```python\n--8<-- "code.py:one"\n```\n'
+    bad = [
+        '--8<-- "nothing.py"',
+        '    --8<-- "code.py:two"',
+        '--8<-- "../outside.py"',
+        '--8<-- "code.py:one"',
+        "--8<--",
+        ';--8<-- "shown.py"',
+    ]
+    (book.parent / "outside.py").write_text("secret()\n", encoding="utf-8")
+    change(book, {"b.md": f"---\ntags: [x]\n---\n{OTHER}\n" + "\n".join(bad) + "\n"})
+    found = mistakes(book)
+    assert [m.split("：")[0] for m in found] == ["docs/b.md:10", "docs/b.md:11", "docs/b.md:12", "docs/b.md:14"]
+    assert '剪不出片段 --8<-- "nothing.py"' in found[0]
+    change(book, {"b.md": f"{OTHER}\n{good_one}"})
+    assert "shown()" in words(page(good(book), "b"))
+
+
 def test_front_matter_does_not_shadow_a_macro(book: Path) -> None:
     change(book, {"a.md": f"---\nrecord: x\nslow: 27\nbest: y\n---\n{GOOD}"})
     assert "40.0 ms</a></data>" in page(good(book), "a")
