@@ -57,7 +57,10 @@ def check(settings: Path, store: Store) -> Checked:
             config.extra["measure"] = config.extra.get("measure", {}) | {"records": str(store.root.absolute())}
             hooks = [hook for hook in config["hooks"].values() if hasattr(hook, "Build")]
             config.plugins.on_startup(command="build", dirty=False)
-            build.build(config)
+            try:
+                build.build(config)
+            finally:
+                config.plugins.on_shutdown()
         except (Exception, SystemExit) as error:  # whatever stops it: a build would stop there too
             failure = str(error.__context__ or error)
     done = hooks[0].current if hooks else None
