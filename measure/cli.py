@@ -158,10 +158,10 @@ def _print_json(value: Any) -> None:
 def _print_table(columns: list[str], rows: list[list[str]]) -> None:
     from rich import box
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
-    table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(*(Column(name, overflow="fold") for name in columns), box=box.SIMPLE_HEAD, pad_edge=False)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     Console(width=None if sys.stdout.isatty() else 160).print(table)
@@ -322,6 +322,35 @@ def check(store: Store, as_json: bool) -> None:
         verdict = f"有 {len(done.problems)} 处要改" if done.problems else "没有要改的"
         click.echo(f"{done.pages} 页，按机器共渲染 {done.renderings} 次：{verdict}", err=bool(done.problems))
     sys.exit(1 if done.problems else 0)
+
+
+@main.command(
+    help="比较记录：哪些数字变得超出噪声，哪些结论和句子因此改变。两边可以是两个提交、一个提交（和工作区比）、"
+    "两份记录（文件，或 实验@机器）；不写就比 HEAD 和工作区。页面都用工作区里的。有读不了的记录，或者新的记录会让构建失败，退出码为 1。"
+)
+@click.argument("sides", nargs=-1, metavar="[旧] [新]")
+@json_option
+@click.pass_obj
+def diff(store: Store, sides: tuple[str, ...], as_json: bool) -> None:
+    """Print what differs between two sets of records."""
+    from measure import history, reading
+    from measure.diff import diff, tables
+
+    try:
+        old, new = history.sides(sides, store)
+    except history.HistoryError as error:
+        fail(str(error))
+    found = diff(old, new, reading.pages(staleness.ROOT / "docs"))
+    if as_json:
+        _print_json(asdict(found))
+    else:
+        click.echo(f"从 {found.old} 到 {found.new}" + ("" if found.records else "：没有不同"))
+        for title, columns, rows in tables(found):
+            click.echo(title)
+            if rows:
+                _print_table(columns, rows)
+    if found.problems:
+        fail(*found.problems)
 
 
 def _params(params: dict[str, int | str]) -> str:

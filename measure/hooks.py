@@ -32,10 +32,9 @@ from measure import handtyped, late, publish, record_pages, staleness
 from measure.blocks import Links
 from measure.experiment import Experiment, load_all
 from measure.links import dead_links
-from measure.macros import Mistake, Page, PageEnvironment, Record, records_used
+from measure.macros import Mistake, Page, PageEnvironment, body_of, records_for, records_used
 from measure.record import Measured, Published
-from measure.store import Store, StoreError, clash
-from measure.view import RecordView
+from measure.store import Records, Store, StoreError, clash
 
 Mode = Literal["auto", "cached", "fresh"]
 MODES: tuple[Mode, ...] = ("auto", "cached", "fresh")
@@ -54,8 +53,8 @@ class Build:
     reference: str
     store: Store = field(default_factory=Store)
     experiments: dict[str, Experiment] = field(default_factory=dict)
-    records: dict[tuple[str, str], Measured | Published] = field(default_factory=dict)
-    """By (machine, experiment): those that pages use."""
+    records: Records = field(default_factory=dict)
+    """Those that pages use."""
     changed: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     needs: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     """By source page: (experiment, line)."""
@@ -121,7 +120,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         text = file.content_string
         if not text.strip() or file.src_uri.startswith("records/"):
             continue
-        source, first_line = _body(text)
+        source, first_line = body_of(text)
         used, wrong = records_used(source, f"docs/{file.src_uri}", first_line)
         b.mistakes += wrong
         b.mistakes += _unread_front_matter(file.src_uri, text, source)
@@ -324,11 +323,12 @@ def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files:
     source = page.file.src_uri
     original = b.original.get(source, source)
     machine = b.machine_of.get(source, b.reference)
-    _, first_line = _body(page.file.content_string)
+    _, first_line = body_of(page.file.content_string)
     for key, reason in NOT_IN_FRONT_MATTER.items():
         if page.meta.pop(key, None) is not None:
             b.mistakes.append(Mistake(f"docs/{original}", 1, f"front matter 里不能有 {key}：{reason}"))
-    b.environment.page = Page(f"docs/{original}", machine, first_line, _records(b, source, machine), _links(b, page), b.mistakes)
+    seen = records_for(machine, (name for name, _ in b.needs.get(source, ())), b.records)
+    b.environment.page = Page(f"docs/{original}", machine, first_line, seen, _links(b, page), b.mistakes)
     b.pages[source] = b.environment.page
     if source in b.prepared:
         b.environment.page.values = b.prepared[source]
@@ -365,18 +365,6 @@ NOT_IN_FRONT_MATTER = {
     "render_macros": "每一页都由宏生成",
     "ignore_macros": "每一页都由宏生成",
 }
-
-
-def _records(b: Build, source: str, machine: str) -> dict[str, Record]:
-    found: dict[str, Record] = {}
-    for name, _ in b.needs.get(source, ()):
-        record = b.records.get((machine, name))
-        if record is None:
-            found[name] = Record(None)
-        else:
-            peers = tuple(r for (m, n), r in sorted(b.records.items()) if n == name and m != machine)
-            found[name] = Record(RecordView(record, peers))
-    return found
 
 
 def _links(b: Build, page: SitePage) -> Links:
@@ -518,15 +506,6 @@ def on_serve(server: Any, config: MkDocsConfig, builder: Any) -> Any:
     for path in b.store.files():
         server.watch(str(path))
     return server
-
-
-def _body(text: str) -> tuple[str, int]:
-    """The Markdown after the front matter, and the line it begins on."""
-    from mkdocs.utils.meta import get_data
-
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    body, _ = get_data(text)
-    return body, text.count("\n") - body.count("\n") + 1 if body != text else 1
 
 
 def _relative(b: Build, path: Path | None) -> str:

@@ -49,6 +49,11 @@ def without_tokens(text: str) -> str:
     return TOKEN.sub("", text)
 
 
+def values_in(text: str, values: list[Placed]) -> list[Placed]:
+    """What the tokens of a text stand for, in order."""
+    return [_value(m[1], values) for m in TOKEN.finditer(text)]
+
+
 def as_text(text: str, values: list[Placed], quote: Callable[[str], str] = escape) -> str:
     """Tokens replaced by plain text, escaped by `quote`."""
     return TOKEN.sub(lambda m: quote(_value(m[1], values).text), text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
@@ -26,6 +26,8 @@ from measure.blocks import Links
 from measure.claims import Verdict
 from measure.late import Placed
 from measure.quantity import PageError, Quantity, constant, difference, ratio, total
+from measure.stats import State
+from measure.store import Records
 from measure.view import FactView, Family, RecordView, SeriesView, best
 
 DELIMITERS = {
@@ -106,6 +108,29 @@ class Record:
     """Why there is none; empty where that has been noted already."""
 
 
+def records_for(machine: str, names: Iterable[str], records: Records) -> dict[str, Record]:
+    """What a page sees under the names of experiments when it is rendered for `machine`. Nothing is said of one that is not there."""
+    found: dict[str, Record] = {}
+    for name in names:
+        record = records.get((machine, name))
+        peers = tuple(r for (m, n), r in sorted(records.items()) if n == name and m != machine)
+        found[name] = Record(None if record is None else RecordView(record, peers))
+    return found
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What one claim came to in one rendering."""
+
+    line: int
+    """Of the file."""
+    arm: int
+    """Which of its sentences is shown, counted from 0; −1 where none is."""
+    state: State
+    evidence: str
+    sentence: str = ""
+
+
 @dataclass
 class Page:
     """One rendering of one page on one machine: where it stands, what it may see, and what it placed."""
@@ -120,7 +145,8 @@ class Page:
     links: Links
     mistakes: list[Mistake]
     values: list[Placed] = field(default_factory=list)
-    claims: int = 0
+    claims: list[Claim] = field(default_factory=list)
+    """In the order in which they were come to."""
 
     def wrong(self, line: int, message: str) -> Broken:
         """Note a mistake on a line of the template."""
@@ -312,7 +338,6 @@ class ClaimTag(Extension):
     def _choose(self, conditions: list[object], has_noise: bool, line: int) -> int:
         """The index of the sentence to show; −1, and a mistake noted, where none applies."""
         page = self._page
-        page.claims += 1
         if any(isinstance(c, Broken) for c in conditions):
             return -1
         verdicts: list[Verdict] = []
@@ -322,26 +347,30 @@ class ClaimTag(Extension):
                 return -1
             verdicts.append(verdict)
             if verdict.state == "holds":
-                self._evidence = verdict
-                return index
+                return self._chose(index, verdict, line)
         if has_noise and any(v.state == "noise" for v in verdicts):
-            self._evidence = next(v for v in verdicts if v.state == "noise")
-            return len(conditions)
+            return self._chose(len(conditions), next(v for v in verdicts if v.state == "noise"), line)
         found = "；".join(v.evidence for v in verdicts)
         page.wrong(line, f"claim 里没有一句话合 {page.machine} 的数据：{found}。加一个 elif 或 noise，写数据说的话")
-        return -1
+        return self._chose(-1, Verdict("fails", found), line)
+
+    def _chose(self, arm: int, verdict: Verdict, line: int) -> int:
+        page = self._page
+        page.claims.append(Claim(line + page.first_line - 1, arm, verdict.state, verdict.evidence))
+        return arm
 
     def _opened(self, arm: int, caller: Callable[[], str]) -> str:
-        evidence = self._evidence if arm >= 0 else None
+        claims, index = self._page.claims, len(self._page.claims) - 1
         body = caller().strip()
-        if evidence is None:
+        if arm < 0:
             return ""
+        claim = claims[index] = replace(claims[index], sentence=late.as_text(body, self._page.values, str))
         if "\n\n" in body:
             self._page.wrong(current_line(), "claim 只能包住一段之内的句子，不能包住几段")
         if not body:
             return ""
-        mark = f'<span class="claim-mark" role="note" tabindex="0" title="{escape(evidence.evidence)}" aria-label="依据：{escape(evidence.evidence)}"></span>'
-        opened = Placed("", f'<span class="claim" data-claim="{evidence.state}" data-evidence="{escape(evidence.evidence)}">')
+        mark = f'<span class="claim-mark" role="note" tabindex="0" title="{escape(claim.evidence)}" aria-label="依据：{escape(claim.evidence)}"></span>'
+        opened = Placed("", f'<span class="claim" data-claim="{claim.state}" data-evidence="{escape(claim.evidence)}">')
         return f"{self._page.placed(opened)}{body}{self._page.placed(Placed('', mark + '</span>'))}"
 
     def _inferred(self, caller: Callable[[], str]) -> str:
@@ -522,6 +551,15 @@ class PageTemplate:
     def render(self, **_: object) -> str:
         """The rendered Markdown of the environment's current page."""
         return self._environment.render_page(self._environment.page, self._source)
+
+
+def body_of(text: str) -> tuple[str, int]:
+    """The Markdown of a page's file after the front matter, and the line it begins on."""
+    from mkdocs.utils.meta import get_data
+
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    found, _ = get_data(text)
+    return found, text.count("\n") - found.count("\n") + 1 if found != text else 1
 
 
 def records_used(source: str, file: str, first_line: int) -> tuple[tuple[tuple[str, int], ...], list[Mistake]]:

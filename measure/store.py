@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Literal, NoReturn
 
 from pydantic import TypeAdapter, ValidationError
@@ -21,9 +21,15 @@ from pydantic import TypeAdapter, ValidationError
 from measure.record import ADAPTER, SCHEMA_VERSION, Measured, Name, Published
 
 ROOT = Path(__file__).parent / "records"
+Records = dict[tuple[str, str], Measured | Published]
+"""Records by machine and experiment."""
 Kind = Literal["measured", "published", "failed"]
 KINDS: tuple[Kind, ...] = ("measured", "published")
 """The folders that records are loaded from, in this order."""
+
+
+RESTORE = "恢复它：git checkout 这个文件，或重新运行 measure run"
+"""What to do about a damaged record."""
 
 
 class StoreError(Exception):
@@ -125,16 +131,22 @@ def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def load_file(path: Path) -> Measured | Published:
     """Read and check one record file. Raises `StoreError`."""
-    cure = "恢复它：git checkout 这个文件，或重新运行 measure run"
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        content = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"{path}：读不了（{error.strerror}）") from None
+    return parse(content, path)
+
+
+def parse(content: bytes, path: PurePath, cure: str = RESTORE) -> Measured | Published:
+    """Check what a record file holds; `path` may lie in a commit. Raises `StoreError`."""
+    try:
+        text = content.decode("utf-8-sig")
         if not text.strip():
             raise ValueError("文件是空的")
         data = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_no_duplicates)
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{path}：记录损坏（{error}）。{cure}") from None
-    except OSError as error:
-        raise StoreError(f"{path}：读不了（{error.strerror}）") from None
     version = data.get("schema_version") if isinstance(data, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise StoreError(f"{path}：记录的格式是第 {version} 版，这里只认识到第 {SCHEMA_VERSION} 版。更新这个项目")

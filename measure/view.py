@@ -298,7 +298,7 @@ class RecordView:
         self._peers = peers
         self._points = tuple(_points(record))
         declared = [p for r in (record, *peers) for p in _points(r)]
-        facts = [(case, params, fact) for r in (record, *peers) for case, _, params, fact in _facts(r)]
+        facts = [(case, params, fact) for r in (record, *peers) for case, _, params, fact in facts_of(r)]
         absent = [a for r in (record, *peers) for a in r.absent]
         self._cases = {p.case for p in declared} | {c for c, _, _ in facts if c is not None} | {a.case for a in absent}
         self._metrics = {p.series.metric for p in declared}
@@ -392,7 +392,9 @@ class RecordView:
         are added up over the runs.
         """
         self._known(case, None, params)
-        of_case = [(c, p, f) for c, r, p, f in _facts(self._record) if (case is None or c in (case, None)) and round in (None, r)]
+        of_case = [
+            (c, p, f) for c, r, p, f in facts_of(self._record) if (case is None or c in (case, None)) and round in (None, r)
+        ]
         found = [(c, p, f) for c, p, f in of_case if f.name == name and params.items() <= p.items()]
         rounds = {} if round is None else {"round": round}
         where = "/".join([case or "*", name, *(f"{k}={v}" for k, v in sorted({**params, **rounds}.items()))])
@@ -443,7 +445,7 @@ class RecordView:
 
     def settings(self, name: str, case: str) -> str | None:
         """A fact all runs of a case agree on, or None where nobody recorded it."""
-        values = {str(f.value) for c, _, _, f in _facts(self._record) if f.name == name and c in (case, None)}
+        values = {str(f.value) for c, _, _, f in facts_of(self._record) if f.name == name and c in (case, None)}
         if len(values) > 1:
             raise PageError(f"{case} 的各次运行 {name} 不一致：{_list(values)}")
         return next(iter(values), None)
@@ -502,7 +504,7 @@ def _points(record: Measured | Published) -> Iterable[Point]:
                 yield Point(run.case, {**run.params, **one.params}, run.round, one)
 
 
-def _facts(record: Measured | Published) -> list[tuple[str | None, int | None, dict[str, Param], Fact]]:
+def facts_of(record: Measured | Published) -> list[tuple[str | None, int | None, dict[str, Param], Fact]]:
     """Facts with their case (None: of the whole record), their round, and all settings they hold for."""
     if isinstance(record, Published):
         return [(f.case, None, f.params, f) for f in record.facts]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -181,6 +182,56 @@ def test_check_lists_problems_and_fails_only_then(store: Store, monkeypatch: pyt
     monkeypatch.setattr("measure.check.check", lambda settings, records: Checked((), 2, 3))
     assert call(store, "check").exit_code == 0
     assert call(store, "check").stdout == "2 页，按机器共渲染 3 次：没有要改的\n"
+
+
+@pytest.fixture
+def committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A repository with a page and a record, and a record half as long in its place since."""
+    (tmp_path / "docs").mkdir()
+    page = '[% set a = record("x").series("a", "matmul") %]\n# 题\n\n[% claim a.typical > q("2 ms") %]久。[% elif q("2 ms") > a.typical %]快。[% endclaim %]\n'
+    (tmp_path / "docs" / "a.md").write_text(page, encoding="utf-8")
+    made = Store(tmp_path / "records")
+    made.save(record())
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *command], cwd=tmp_path, check=True)
+    faster = made.load("x", "lab")
+    assert isinstance(faster, Measured)
+    series = faster.runs[0].series[0].model_copy(update={"samples": (0.001, 0.002)})
+    made.save(faster.model_copy(update={"runs": (faster.runs[0].model_copy(update={"series": (series,)}),)}))
+    monkeypatch.setattr(staleness, "ROOT", tmp_path)
+    return made
+
+
+def test_diff(committed: Store) -> None:
+    result = call(committed, "diff")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("从 HEAD 到 工作区\nx，lab：1 组数据变得超出噪声")
+    assert "docs/a.md，lab：换了结论的 claim" in result.stdout
+    assert re.search(r"4 +久。 +快。", result.stdout)
+    found = json.loads(call(committed, "diff", "--json").stdout)
+    assert found["records"][0]["series"][0]["kind"] == "down"
+    assert found["pages"][0]["claims"][0]["new"] == "快。"
+    result = call(committed, "diff", "HEAD", "HEAD")
+    assert (result.exit_code, result.stdout) == (0, "从 HEAD 到 HEAD：没有不同\n")
+    result = call(committed, "diff", "x@lab", str(committed.path("measured", "lab", "x")))
+    assert result.stdout.endswith("：没有不同\n")
+
+
+def test_diff_fails_where_a_build_would_or_a_record_cannot_be_read(committed: Store) -> None:
+    page = committed.root.parent / "docs" / "a.md"
+    page.write_text(page.read_text(encoding="utf-8").replace('[% elif q("2 ms") > a.typical %]快。', ""), encoding="utf-8")
+    result = call(committed, "diff")
+    assert result.exit_code == 1
+    assert "错误：docs/a.md:4：claim 里没有一句话合 lab 的数据" in result.stderr
+    assert "换了结论的 claim" in result.stdout
+    committed.path("measured", "lab", "x").write_text("", encoding="utf-8")
+    result = call(committed, "diff")
+    assert result.exit_code == 1
+    assert "文件是空的" in result.stderr
+    for wrong in (("nope",), ("x@lab",), ("x@box", "x@lab")):
+        result = call(committed, "diff", *wrong)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith("错误：")
 
 
 def test_help_is_chinese(store: Store) -> None:

@@ -24,6 +24,9 @@ PAGE_SIDE = (
     "links",
     "publish",
     "handtyped",
+    "history",
+    "reading",
+    "diff",
 )
 
 
