@@ -9,7 +9,7 @@ import pytest
 
 from measure import history
 from measure.history import HistoryError, at_commit, one_record, sides
-from measure.record import Measured
+from measure.record import Measured, Published, PublishedSeries
 from measure.store import Store, dumps
 from tests.records import LAB, measured, rounds
 
@@ -77,6 +77,24 @@ def test_a_damaged_record_of_a_commit_is_named_and_the_others_are_read(store: St
     (store.root / "measured" / "lab" / "x.json").write_text("", encoding="utf-8")
     (problem,) = history.working_tree(store).problems
     assert "文件是空的" in problem
+
+
+def test_a_measured_record_goes_before_a_published_one(store: Store) -> None:
+    printed = store.root / "published" / "lab" / "x.json"
+    printed.parent.mkdir(parents=True)
+    figure = PublishedSeries.model_validate(
+        {"case": "slow", "metric": "matmul", "phase": "steady", "scope": "ready", "printed": {"min": {"text": "9", "unit": "ms"}}}
+    )
+    whole = {
+        "schema_version": 1, "origin": "published", "experiment": "x", "machine": LAB, "source": "", "conditions": "", "versions": {},
+        "series": (figure,),
+    }  # fmt: skip
+    printed.write_text(dumps(Published.model_validate(whole)), encoding="utf-8")
+    git(store.root, "add", ".")
+    git(store.root, "commit", "-qm", "published")
+    assert slow(history.working_tree(store)) == slow(at_commit("HEAD", store)) == 0.030
+    store.path("measured", "lab", "x").unlink()
+    assert isinstance(history.working_tree(store).records["lab", "x"], Published)
 
 
 def test_what_is_compared(store: Store, tmp_path: Path) -> None:

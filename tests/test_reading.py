@@ -94,9 +94,22 @@ def test_a_claim_that_nothing_is_left_of() -> None:
 
 
 def test_two_claims_on_one_line_are_told_apart() -> None:
-    two = "[% claim slow.typical > fast.typical %]慢。[% elif fast.typical > slow.typical %]快。[% endclaim %]"
-    text = f'---\na: b\n---\n[% set m = record("x") %][% set slow = m.series("slow", "matmul") %][% set fast = m.series("fast", "matmul") %]\n[% claim slow.typical > q("1 ms") %]长。[% endclaim %]{two}\n'
-    assert [(c.line, c.old, c.new) for c in changed(SWAPPED, text).claims] == [(5, "慢。", "快。")]
+    sets = PAGE.split("---\n")[2].partition("# 快与慢")[0]
+    which = "[% claim slow.typical > fast.typical %]慢。[% elif fast.typical > slow.typical %]快。[% endclaim %]"
+    long = '[% claim slow.typical > q("1 ms") %]长。[% endclaim %]'
+    for line in (long + which, which + long):
+        assert [(c.line, c.old, c.new) for c in changed(SWAPPED, f"---\na: b\n---\n{sets}{line}\n").claims] == [
+            (7, "慢。", "快。")
+        ]
+
+
+def test_what_programs_printed_is_no_prose() -> None:
+    printed = [one.model_copy(update={"stdout": "今天不同。\n"}) for one in SLOW_AND_FAST.runs]
+    text = PAGE.replace("# 快与慢", '# 快与慢\n\n[= output(m, "slow") =]\n\n[= conditions(m) =]')
+    assert reading.compare(page(text), ("lab", OLD), ("lab", records(*printed))) is None
+    later = OLD["lab", "x"].model_copy(update={"started": "2027-01-01T00:00:00+00:00"})
+    (found,) = changed({("lab", "x"): later}, text).sentences
+    assert (found.line, found.new[:10]) == (11, "2027-01-01")
 
 
 def test_mistakes_that_a_page_has_anyway_are_not_the_records_fault() -> None:
