@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from measure import machine, staleness
+from measure import cargo, machine, staleness
 from measure.experiment import Experiment, load_all
 from measure.record import Machine, Measured, Published
 from measure.staleness import State, Status
@@ -190,33 +190,51 @@ def _remark(found: Status) -> str:
     return "；".join(part for part in (found.note, changed, not_here) if part)
 
 
+INPUTS = {
+    "parameters": "实验要的实现、参数、轮数、环境变量和摘录",
+    "protocol": "计时和输出的约定",
+    f"{staleness.PYTHON_LOCK}: ": "这个包和它的依赖锁定的版本",
+    f"{cargo.WORKSPACE}/Cargo.lock: ": "编译进这个程序的 crate 锁定的版本",
+}
+"""What stands behind inputs that are no file or folder, by how their names begin."""
+DIFFERENCES = {"changed": "变了", "added": "多了", "removed": "少了"}
+
+
 @main.command(help="说明记录为什么是新的或过期的：哪些输入变了，工具链有什么不同。有过期或损坏的记录时退出码为 1。")
 @click.argument("names", nargs=-1, metavar="[实验]...")
 @json_option
 @click.pass_obj
 def why(store: Store, names: tuple[str, ...], as_json: bool) -> None:
-    """Print what each state comes from."""
-    found = _statuses(_experiments(names), store)
-    drifts = {(s.experiment, s.machine): _drift(store, s) for s in found}
+    """Print what each state comes from, and what to do about it."""
+    experiments = {experiment.id: experiment for experiment in _experiments(names)}
+    found = [(s, staleness.reasons(s, experiments[s.experiment], store)) for s in _statuses(list(experiments.values()), store)]
     if as_json:
-        _print_json([asdict(s) | {"drift": drifts[s.experiment, s.machine]} for s in found])
+        _print_json([asdict(s) | asdict(reasons) for s, reasons in found])
     else:
-        for s in found:
+        for s, reasons in found:
             click.echo(f"{s.experiment}，{s.machine}：{WORDS[s.state]}" + (f"（测于 {s.finished}）" if s.finished else ""))
-            for line in (*(f"变了：{name}" for name in s.changed), s.note, s.not_here and f"这里测不了：{s.not_here}"):
-                if line:
-                    click.echo(f"  {line}")
-            for line in drifts[s.experiment, s.machine]:
-                click.echo(f"  版本不同，不算过期：{line}")
-    sys.exit(0 if all(map(_well, found)) else 1)
+            for line in _why(s, reasons):
+                click.echo(f"  {line}")
+    sys.exit(0 if all(_well(s) for s, _ in found) else 1)
 
 
-def _drift(store: Store, found: Status) -> tuple[str, ...]:
-    """Differences of toolchain, for a record that was made here."""
-    if found.state not in (State.FRESH, State.STALE):
-        return ()
-    record = store.load(found.experiment, found.machine)
-    return staleness.drift(record) if isinstance(record, Measured) else ()
+def _why(found: Status, reasons: staleness.Reasons) -> Iterator[str]:
+    for name, difference in reasons.inputs.items():
+        meant = next((f"（{text}）" for begin, text in INPUTS.items() if name.startswith(begin)), "")
+        yield f"{DIFFERENCES[difference]}：{name}{meant}"
+    if found.note:
+        yield found.note
+    for failure in reasons.failures:
+        yield f"上一次没有测成：{failure}"
+    if found.not_here:
+        yield f"这里测不了：{found.not_here}"
+    elif found.state is State.MISSING:
+        yield f"测一次：measure run {found.experiment}"
+    elif reasons.inputs:
+        where = "" if found.state is State.STALE else f"在 {found.machine} 上"
+        yield f"{where}重新测：measure run {found.experiment}"
+    for line in reasons.drift:
+        yield f"版本不同，不算过期：{line}"
 
 
 @main.command(help="测量实验，替换这台机器的记录。记录是新的就不测。")

@@ -20,12 +20,13 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
+from typing import Literal
 
 from measure import cargo
 from measure.experiment import Experiment, PythonProgram, RustProgram
 from measure.protocol import PROTOCOL_VERSION
 from measure.record import Machine, Measured
-from measure.store import Store, StoreError, clash
+from measure.store import Store, StoreError, clash, load_file
 
 ROOT = cargo.ROOT
 PYTHON_LOCK = "requirements/live.txt"
@@ -36,6 +37,9 @@ NOMINAL = Machine(label="nominal", cpu="nominal", cores=8, memory_gib=0, system=
 
 class InputError(Exception):
     """An input that cannot be read, so that nobody can tell what is stale. The message names the file and the cure."""
+
+
+Difference = Literal["changed", "added", "removed"]
 
 
 class State(StrEnum):
@@ -64,6 +68,39 @@ class Status:
     note: str = ""
 
 
+@dataclass(frozen=True)
+class Reasons:
+    """What is behind a state."""
+
+    inputs: dict[str, Difference]
+    """The inputs that are not as they were when the record was made."""
+    drift: tuple[str, ...]
+    """What is installed here in another version, for a record that was made here."""
+    failures: tuple[str, ...]
+    """Of the last attempt, where there is no good record."""
+
+
+def reasons(found: Status, experiment: Experiment, store: Store, root: Path = ROOT) -> Reasons:
+    """Why a record has the state that was found."""
+    if found.state is State.MISSING:
+        return Reasons({}, (), tuple(_failures(store.path("failed", found.machine, experiment.id))))
+    if found.state not in (State.FRESH, State.STALE, State.FOREIGN):
+        return Reasons({}, (), ())
+    record = store.load(experiment.id, found.machine)
+    assert isinstance(record, Measured), "the state says so"
+    here = found.state is not State.FOREIGN
+    return Reasons(differences(record, experiment, root), drift(record, root) if here else (), ())
+
+
+def _failures(attempt: Path) -> Iterator[str]:
+    """What went wrong; nothing where there was no attempt, or one that cannot be read."""
+    with suppress(StoreError):
+        kept = load_file(attempt) if attempt.exists() else None
+        for failure in kept.failures if isinstance(kept, Measured) else ():
+            where = " ".join([failure.case, *(f"{key}={value}" for key, value in failure.params.items())])
+            yield f"{where}，第 {failure.round} 轮：{failure.reason}"
+
+
 def inputs(experiment: Experiment, root: Path = ROOT) -> dict[str, str]:
     """SHA-256 of all that the experiment's result depends on, by a name a reader understands. Raises `InputError`."""
     root = root.resolve()
@@ -81,8 +118,17 @@ def inputs(experiment: Experiment, root: Path = ROOT) -> dict[str, str]:
 
 def changed(record: Measured, experiment: Experiment, root: Path = ROOT) -> tuple[str, ...]:
     """The inputs that are not as they were when the record was made, sorted."""
-    now = inputs(experiment, root)
-    return tuple(sorted(name for name in now.keys() | record.inputs.keys() if now.get(name) != record.inputs.get(name)))
+    return tuple(differences(record, experiment, root))
+
+
+def differences(record: Measured, experiment: Experiment, root: Path = ROOT) -> dict[str, Difference]:
+    """What became of the inputs that are not as they were when the record was made, by name, sorted."""
+    now, then = inputs(experiment, root), record.inputs
+    return {
+        name: "changed" if name in now and name in then else "added" if name in now else "removed"
+        for name in sorted(now.keys() | then.keys())
+        if now.get(name) != then.get(name)
+    }
 
 
 def status(experiment: Experiment, store: Store, label: str, here: Machine, root: Path = ROOT) -> Status:
@@ -140,8 +186,14 @@ def drift(record: Measured, root: Path = ROOT) -> tuple[str, ...]:
     return tuple(
         f"{name}：记录 {record.versions[name]}，这里 {here[name]}"
         for name in sorted(here.keys() & record.versions.keys())
-        if here[name] != record.versions[name]
+        if not _same_version(here[name], record.versions[name])
     )
+
+
+def _same_version(one: str, other: str) -> bool:
+    """A package may leave what follows its release (`+cu132`) out of its metadata, and say it when it runs."""
+    whole = "+" in one and "+" in other
+    return one == other if whole else one.split("+")[0] == other.split("+")[0]
 
 
 def _sha(text: str) -> str:

@@ -84,6 +84,41 @@ def test_why_reports_another_toolchain_without_calling_it_stale(store: Store) ->
     assert "python：记录 2.7" in result.stdout
 
 
+def test_why_says_what_became_of_each_input_and_what_to_do(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = {"parameters": "0", "requirements/live.txt: torch": "1", "measure/programs/a.py": "2"}
+    monkeypatch.setattr(staleness, "inputs", lambda experiment, root=ROOT: now)
+    then = {"parameters": "9", "requirements/live.txt: torch": "1", "rust_examples/a": "3"}
+    store.save(record(then))
+    result = call(store, "why", "x")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[1:5] == [
+        "  多了：measure/programs/a.py",
+        "  变了：parameters（实验要的实现、参数、轮数、环境变量和摘录）",
+        "  少了：rust_examples/a",
+        "  重新测：measure run x",
+    ]
+    (found,) = json.loads(call(store, "why", "--json").stdout)
+    assert found["inputs"] == {"measure/programs/a.py": "added", "parameters": "changed", "rust_examples/a": "removed"}
+    elsewhere = machine.this_machine().model_copy(update={"label": "box"})
+    store.save(record(then).model_copy(update={"machine": elsewhere}))
+    assert "  在 box 上重新测：measure run x" in call(store, "why", "x").stdout.splitlines()
+
+
+def test_why_there_is_no_record(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C09: a failed attempt is no record, and is told of while there is none."""
+    assert call(store, "why", "x").stdout == "x，lab：没有\n  测一次：measure run x\n"
+    failed = Failure(case="a", params={"threads": 1}, round=2, reason="退出码 3")
+    store.save_attempt(record(failures=(failed,)))
+    assert "  上一次没有测成：a threads=1，第 2 轮：退出码 3\n" in call(store, "why", "x").stdout
+    (found,) = json.loads(call(store, "why", "x", "--json").stdout)
+    assert found["failures"] == ["a threads=1，第 2 轮：退出码 3"]
+    monkeypatch.setattr(staleness, "missing_software", lambda experiment, here, root=ROOT: "没有 cargo")
+    assert call(store, "why", "x").stdout.splitlines()[-1] == "  这里测不了：没有 cargo"
+    store.save(record())
+    store.save_attempt(record(failures=(failed,)))
+    assert "没有测成" not in call(store, "why", "x").stdout
+
+
 def test_damaged_record(store: Store) -> None:
     path = store.path("measured", "lab", "x")
     path.parent.mkdir(parents=True)

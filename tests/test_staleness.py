@@ -232,6 +232,22 @@ def test_missing_software(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert staleness.missing_software(experiment(), HERE, root) == "没有 cargo"
 
 
+@pytest.mark.parametrize(
+    ("then", "here", "drift"),
+    [
+        ("2.15.0+cu132", "2.15.0", ()),  # what torch says of itself, and what its metadata say
+        ("2.15.0+cu132", "2.15.0+cu132", ()),
+        ("2.15.0+cu132", "2.15.0+cpu", ("torch：记录 2.15.0+cu132，这里 2.15.0+cpu",)),
+        ("2.15.0+cu132", "2.16.0", ("torch：记录 2.15.0+cu132，这里 2.16.0",)),
+        ("2.15.0", "2.15.1", ("torch：记录 2.15.0，这里 2.15.1",)),
+    ],
+)
+def test_drift(then: str, here: str, drift: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "version", lambda package: here)
+    made = record({}).model_copy(update={"versions": {"torch": then}})
+    assert staleness.drift(made) == drift
+
+
 def test_cpu_matmul_cases() -> None:
     intel = HERE.model_copy(update={"flags": ("avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"), "cores": 12})
     cases = CPU_MATMUL.cases(intel)
