@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from measure import cargo, machine, staleness
+from measure import bundle, cargo, machine, staleness
 from measure.experiment import Experiment, load_all
 from measure.record import Machine, Measured, Published
 from measure.staleness import State, Status
@@ -400,6 +400,66 @@ def _published(record: Published) -> list[list[str]]:
         ]
         for series in record.series
     ]
+
+
+@main.command("export", help="把一台机器测得的记录装进一个文件，带到别的机器上。不写实验就是全部。")
+@click.argument("names", nargs=-1, metavar="[实验]...")
+@click.option("--machine", "label", help="哪台机器的记录（默认：这台）")
+@click.option("-o", "--output", "target", type=click.Path(path_type=Path), help="写到哪个文件（默认：<机器>.bundle.json）")
+@json_option
+@click.pass_obj
+def export_command(store: Store, names: tuple[str, ...], label: str | None, target: Path | None, as_json: bool) -> None:
+    """Write a bundle."""
+    label = label or _here(store).label
+    wanted = [experiment.id for experiment in _experiments(names)]
+    try:
+        made = bundle.collect(wanted, store, label, all_of_them=bool(names))
+        target = target or Path(f"{label}.bundle.json")
+        bundle.save(made, target)
+    except bundle.BundleError as error:
+        fail(*error.problems)
+    except StoreError as error:
+        fail(str(error))
+    if as_json:
+        _print_json({"file": str(target), "machine": label, "contents": [entry.model_dump() for entry in made.contents]})
+        return
+    _print_table(["实验", "测于", "SHA-256"], [[e.experiment, e.finished, e.sha256] for e in made.contents])
+    click.echo(f"{target}：{label} 的 {len(made.records)} 份记录。在别的机器上收下：measure import {target.name}")
+
+
+@main.command("import", help="收下别的机器用 measure export 装的记录：先全部检查，有一处不对就一份也不收。")
+@click.argument("source", metavar="文件", type=click.Path(path_type=Path))
+@click.option("--as", "label", metavar="名字", help="用另一个机器名收下")
+@click.option("--older", is_flag=True, help="包里的记录不比这里的新也收下")
+@json_option
+@click.pass_obj
+def import_command(store: Store, source: Path, label: str | None, older: bool, as_json: bool) -> None:
+    """Take a bundle in, and say which of its records are stale here."""
+    experiments = load_all()
+    here = _here(store)
+    try:
+        found = bundle.read(source)
+        found = found.renamed(label) if label else found
+        with machine.exclusive(lambda: click.echo("另一个测量正在进行，等它结束", err=True)):
+            taken = bundle.take_in(found, store, experiments, older=older)
+    except bundle.BundleError as error:
+        fail(*error.problems)
+    except OSError as error:
+        fail(f"{error.filename}：{error.strerror}。一份也没有收下")
+    label = found.machine.label
+    try:
+        changed = {t.experiment: staleness.status(experiments[t.experiment], store, label, here).changed for t in taken}
+    except staleness.InputError as error:
+        fail(str(error))
+    if as_json:
+        _print_json({"machine": label, "records": [asdict(t) | {"changed": changed[t.experiment]} for t in taken]})
+        return
+    what = {"new": "新收下", "replaced": "换掉旧的", "same": "已经有了，一样"}
+    state = {name: WORDS[State.STALE if differ else State.FRESH] for name, differ in changed.items()}
+    rows = [[t.experiment, what[t.what], t.finished, t.was, state[t.experiment]] for t in taken]
+    _print_table(["实验", "结果", "测于", "原来的测于", "对这里的源码"], rows)
+    if any(changed.values()):
+        click.echo("过期的是哪些输入变了：measure why")
 
 
 if __name__ == "__main__":

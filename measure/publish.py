@@ -36,13 +36,14 @@ def swap_in(site: Path) -> None:
     new = aside(site)
     if not site.exists():
         new.rename(site)
-    elif not _exchange(new, site):
+    elif not exchange(new, site):
         site.rename(retired(site))
         new.rename(site)
     recover(site)
 
 
-def _exchange(a: Path, b: Path) -> bool:
+def exchange(a: Path, b: Path) -> bool:
+    """Let two folders change places in one step. False where the system or the file system cannot; then nothing has changed."""
     names = os.fsencode(a), os.fsencode(b)
     try:
         libc = ctypes.CDLL(None)

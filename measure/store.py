@@ -18,7 +18,7 @@ from typing import Literal, NoReturn
 
 from pydantic import TypeAdapter, ValidationError
 
-from measure.record import ADAPTER, SCHEMA_VERSION, Measured, Name, Published
+from measure.record import ADAPTER, SCHEMA_VERSION, Measured, Model, Name, Published
 
 ROOT = Path(__file__).parent / "records"
 Records = dict[tuple[str, str], Measured | Published]
@@ -129,6 +129,16 @@ def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return out
 
 
+def strict_json(text: str) -> object:
+    """What a JSON document holds. Raises ValueError, also for an empty text, NaN, a key that appears twice, and nesting without end."""
+    if not text.strip():
+        raise ValueError("文件是空的")
+    try:
+        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_no_duplicates)
+    except RecursionError:
+        raise ValueError("嵌套太深") from None
+
+
 def load_file(path: Path) -> Measured | Published:
     """Read and check one record file. Raises `StoreError`."""
     try:
@@ -141,11 +151,8 @@ def load_file(path: Path) -> Measured | Published:
 def parse(content: bytes, path: PurePath, cure: str = RESTORE) -> Measured | Published:
     """Check what a record file holds; `path` may lie in a commit. Raises `StoreError`."""
     try:
-        text = content.decode("utf-8-sig")
-        if not text.strip():
-            raise ValueError("文件是空的")
-        data = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_no_duplicates)
-    except (ValueError, RecursionError) as error:
+        data = strict_json(content.decode("utf-8-sig"))
+    except ValueError as error:
         raise StoreError(f"{path}：记录损坏（{error}）。{cure}") from None
     version = data.get("schema_version") if isinstance(data, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
@@ -161,9 +168,9 @@ def parse(content: bytes, path: PurePath, cure: str = RESTORE) -> Measured | Pub
     return record
 
 
-def dumps(record: Measured | Published) -> str:
-    """A record as text: sorted keys, one sample list a line, floats in the shortest form that reads back equal."""
-    text = json.dumps(record.model_dump(mode="json"), ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False)
+def dumps(document: Model) -> str:
+    """A document as text: sorted keys, one sample list a line, floats in the shortest form that reads back equal."""
+    text = json.dumps(document.model_dump(mode="json"), ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False)
     # A line break is never inside a string, so what starts with "[" and one, and holds no quote or bracket, is a list of numbers.
     return (
         re.sub(r'\[\n[^"\[\]{}]+\]', lambda found: re.sub(r"\n *", " ", found[0]).replace("[ ", "[").replace(" ]", "]"), text)
@@ -171,9 +178,9 @@ def dumps(record: Measured | Published) -> str:
     )
 
 
-def write(path: Path, record: Measured | Published) -> None:
+def write(path: Path, document: Model) -> None:
     """Write beside the target, flush to disk, then replace in one step. Raises `StoreError` when the disk refuses."""
-    data = dumps(record).encode()
+    data = dumps(document).encode()
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -185,7 +192,7 @@ def write(path: Path, record: Measured | Published) -> None:
         temporary.chmod(0o644)
         temporary.replace(path)
     except OSError as error:
-        raise StoreError(f"{path}：写不进去（{error.strerror}）。原来的记录没有动") from None
+        raise StoreError(f"{path}：写不进去（{error.strerror}）。原来的文件没有动") from None
     finally:  # also for Ctrl-C; nothing is left of it after the replacement
         if temporary is not None:
             temporary.unlink(missing_ok=True)

@@ -194,6 +194,48 @@ def test_wrong_calls(store: Store, args: tuple[str, ...], cure: str) -> None:
     assert cure in result.stderr
 
 
+def test_export_and_import(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    result = call(store, "export")
+    assert result.exit_code == 1
+    assert "lab 没有测得的记录" in result.stderr
+    store.save(record({"parameters": "1"}))
+    result = call(store, "export")
+    assert result.exit_code == 0, result.output
+    assert "measure import lab.bundle.json" in result.stdout
+    found = json.loads(call(store, "export", "x", "-o", "again.json", "--json").stdout)
+    assert [entry["experiment"] for entry in found["contents"]] == ["x"]
+    assert Path("again.json").read_bytes() == Path("lab.bundle.json").read_bytes()
+    there = Store(tmp_path / "there")
+    result = call(there, "import", "lab.bundle.json")
+    assert result.exit_code == 0, result.output
+    assert "新收下" in result.stdout
+    assert "measure why" in result.stdout  # made from other sources than those here
+    (taken,) = json.loads(call(there, "import", "lab.bundle.json", "--json").stdout)["records"]
+    assert (taken["what"], taken["changed"]) == ("same", ["parameters"])
+    assert there.load("x", "lab") == store.load("x", "lab")
+    assert call(there, "import", "lab.bundle.json", "--as", "desk").exit_code == 0
+    assert there.machines("x") == ("desk", "lab")
+
+
+def test_an_import_that_is_refused_lists_all_reasons(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C45: what is wrong, and the cures; the store stays as it is."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    store.save(record())
+    assert call(store, "export").exit_code == 0
+    newer = record(finished="2026-02-01", machine=machine.this_machine().model_copy(update={"cpu": "other"}))
+    there = Store(tmp_path / "there")
+    there.save(newer)
+    result = call(there, "import", "lab.bundle.json")
+    assert result.exit_code == 1
+    assert [line.partition("：")[0] for line in result.stderr.splitlines()] == ["错误", "错误"]
+    assert "指纹不同" in result.stderr
+    assert "--older" in result.stderr
+    assert there.load("x", "lab") == newer
+
+
 def test_missing_lock_is_an_error(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> dict[str, str]:
         raise staleness.InputError("requirements/live.txt：没有这个文件")

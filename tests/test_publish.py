@@ -43,7 +43,7 @@ def test_first_site(tmp_path: Path) -> None:
 @pytest.mark.parametrize("exchange", [True, False])
 def test_swap(site: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool) -> None:
     if not exchange:
-        monkeypatch.setattr(publish, "_exchange", lambda a, b: False)
+        monkeypatch.setattr(publish, "exchange", lambda a, b: False)
     (site / "gone.html").write_text("", encoding="utf-8")
     swap_in(site)
     assert read(site) == "new"
@@ -52,7 +52,7 @@ def test_swap(site: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool) -> No
 
 
 def test_folders_are_exchanged_in_one_step_here(site: Path) -> None:
-    if not publish._exchange(aside(site), site):
+    if not publish.exchange(aside(site), site):
         pytest.skip("这个文件系统不能对换两个文件夹")
     assert (read(site), read(aside(site))) == ("new", "old")
 
@@ -89,7 +89,7 @@ def test_c08_recovery_after_the_two_renames(site: Path) -> None:
 
 @pytest.mark.parametrize("step", [1, 2])
 def test_c08_a_rename_that_fails_leaves_a_site_to_recover(site: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    monkeypatch.setattr(publish, "_exchange", lambda a, b: False)
+    monkeypatch.setattr(publish, "exchange", lambda a, b: False)
     done = 0
     rename = Path.rename
 
