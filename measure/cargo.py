@@ -96,11 +96,12 @@ def target(root: Path = ROOT) -> str:
 def _too_old(closure: list[Table], root: Path) -> bool:
     """Whether a crate declares a newer rustc than this one. Cargo would refuse; the declaration is often only a policy."""
     wanted = {(p["name"], p["version"]): p.get("rust_version") for p in _metadata(root)["packages"]}
-    have = _version(compiler(root)["release"])
-    return any(_version(wanted.get((p["name"], p["version"])) or "0") > have for p in closure)
+    have = version(compiler(root)["release"])
+    return any(version(wanted.get((p["name"], p["version"])) or "0") > have for p in closure)
 
 
-def _version(text: str) -> tuple[int, ...]:
+def version(text: str) -> tuple[int, ...]:
+    """The numbers of a version, to be compared: `1.95.0-nightly` is (1, 95, 0)."""
     return tuple(int(number) for number in re.findall(r"\d+", text.split("-")[0]))
 
 

@@ -402,6 +402,34 @@ def _published(record: Published) -> list[list[str]]:
     ]
 
 
+@main.command(help="说明这台机器能测什么，其余的要装什么。硬件允许的都能测时退出码为 0。")
+@json_option
+@click.pass_obj
+def doctor(store: Store, as_json: bool) -> None:
+    """Print what this machine can measure."""
+    from measure.doctor import State as Found
+    from measure.doctor import examine
+
+    try:
+        report = examine(load_all().values(), store)
+    except (machine.MachineError, staleness.InputError) as error:
+        fail(str(error))
+    if as_json:
+        _print_json(asdict(report) | {"machine": report.machine.model_dump(), "well": report.well})
+    else:
+        words = {Found.OK: "好", Found.NOTE: "注意", Found.MISSING: "缺"}
+        _print_table(["", "", ""], [[check.name, words[check.state], check.found] for check in report.checks])
+        rows = [
+            [p.experiment, "测不了" if p.not_here or not p.cases else "能测", str(p.cases), f"{p.minutes:g} 分钟", p.not_here]
+            for p in report.experiments
+        ]
+        _print_table(["实验", "", "几种设置", "测量约需", "原因"], rows)
+        _print_table(
+            ["实验", "记录里会没有", "原因"], [[p.experiment, a.case, a.reason] for p in report.experiments for a in p.absent]
+        )
+    sys.exit(0 if report.well else 1)
+
+
 @main.command("export", help="把一台机器测得的记录装进一个文件，带到别的机器上。不写实验就是全部。")
 @click.argument("names", nargs=-1, metavar="[实验]...")
 @click.option("--machine", "label", help="哪台机器的记录（默认：这台）")

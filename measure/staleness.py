@@ -160,15 +160,23 @@ def missing_software(experiment: Experiment, here: Machine, root: Path = ROOT) -
         return "只在 Linux 和 macOS 上能测"
     programs = [case.program for case in experiment.cases(here) if case.missing(here) is None]
     for package in sorted({p for program in programs if isinstance(program, PythonProgram) for p in program.packages}):
-        wanted = _pinned(package, root)
-        try:
-            have = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            return f"没有安装 {package}。安装：scripts/build --live"
-        if have.split("+")[0] != wanted.split("+")[0]:
-            return f"装的是 {package} {have}，{PYTHON_LOCK} 锁定的是 {wanted}。安装：scripts/build --live"
+        problem = missing_package(package, root)
+        if problem is not None:
+            return problem
     if any(isinstance(program, RustProgram) for program in programs):
         return cargo.missing()
+    return None
+
+
+def missing_package(package: str, root: Path = ROOT) -> str | None:
+    """Why a Python package cannot be used: absent, or in another version than the lock's. None where it can."""
+    wanted = pinned(package, root)
+    try:
+        have = metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return f"没有安装 {package}。安装：scripts/build --live"
+    if have.split("+")[0] != wanted.split("+")[0]:
+        return f"装的是 {package} {have}，{PYTHON_LOCK} 锁定的是 {wanted}。安装：scripts/build --live"
     return None
 
 
@@ -247,7 +255,7 @@ def _python(program: PythonProgram, root: Path) -> dict[str, str]:
     found = {_name(file, root): _file(file, root) for file in _imported(start, root)}
     pins = _requirements(root)
     for package in program.packages:
-        _pinned(package, root)
+        pinned(package, root)
         reached: set[str] = set()
         waiting = {normal(package)}
         while waiting:
@@ -319,8 +327,8 @@ def _requirements(root: Path) -> dict[str, tuple[str, frozenset[str]]]:
     return found
 
 
-def _pinned(package: str, root: Path) -> str:
-    """The version of a package in the lock."""
+def pinned(package: str, root: Path) -> str:
+    """The version of a package in the lock. Raises `InputError` if it is not there."""
     pin = _requirements(root).get(normal(package))
     if pin is None:
         raise InputError(f"{PYTHON_LOCK}：没有锁定 {package}。把它加进 pyproject.toml 的 live，再运行 scripts/lock")

@@ -91,7 +91,7 @@ def test_closure_reads_versions_and_says_what_is_wrong(tmp_path: Path) -> None:
 
 
 def test_versions_compare_by_number() -> None:
-    assert cargo._version("1.9") < cargo._version("1.95.0") < cargo._version("1.100.0-nightly")
+    assert cargo.version("1.9") < cargo.version("1.95.0") < cargo.version("1.100.0-nightly")
 
 
 def test_no_cargo_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
