@@ -25,6 +25,7 @@ from pydantic import ValidationError
 from measure import cargo, machine, protocol, staleness
 from measure.excerpt import ExcerptError, excerpt
 from measure.experiment import Case, Experiment, RustProgram, load_all
+from measure.privacy import SCRATCH, scrub
 from measure.record import Absent, Build, Excerpt, Fact, Failure, Machine, Measured, Run, Series
 from measure.staleness import InputError, State
 from measure.store import Store, StoreError, clash
@@ -256,7 +257,9 @@ def _one(
 
     def fail(reason: str) -> None:
         params = dict(case.params)
-        session.failures.append(Failure(case=case.name, params=params, round=number, reason=reason, stderr=_last(outcome.stderr)))
+        session.failures.append(
+            Failure(case=case.name, params=params, round=number, reason=scrub(reason, root), stderr=_last(outcome.stderr))
+        )
 
     if outcome.problem is not None:
         fail(outcome.problem)
@@ -269,9 +272,7 @@ def _one(
     except ValueError as error:
         fail(str(error))
         return
-    facts = tuple(
-        fact.model_copy(update={"value": scrub(fact.value, root)}) if isinstance(fact.value, str) else fact for fact in facts
-    )
+    facts = tuple(_scrubbed(fact, root) for fact in facts)
     for fact in facts:
         if fact.name.startswith("version-"):
             name, value = fact.name.removeprefix("version-"), str(fact.value)
@@ -291,8 +292,8 @@ def _one(
             case=case.name,
             params=dict(case.params),
             round=number,
-            command=shown,
-            env=FIXED | dict(case.env),
+            command=tuple(scrub(word, root) for word in shown),
+            env=FIXED | {name: scrub(value, root) for name, value in case.env.items()},
             before=before,
             after=after,
             wall=outcome.wall,
@@ -302,6 +303,11 @@ def _one(
             facts=facts,
         )
     )
+
+
+def _scrubbed(fact: Fact, root: Path) -> Fact:
+    value = scrub(fact.value, root) if isinstance(fact.value, str) else fact.value
+    return fact.model_copy(update={"value": value, "source": scrub(fact.source, root)})
 
 
 def _results(written: bytes, case: Case, quick: bool) -> tuple[tuple[Series, ...], tuple[Fact, ...]]:
@@ -333,24 +339,9 @@ def _last(text: str, lines: int = 10) -> str:
     return "\n".join(text.strip().splitlines()[-lines:])
 
 
-def scrub(text: str, root: Path, scratch: Path | None = None) -> str:
-    """`text` without folders of this machine: where something lies here is nobody else's business."""
-    folders = {
-        scratch: "<scratch>",
-        cargo.target_dir(): "<target>",
-        root.resolve(): ".",
-        Path(sys.prefix): "<python>",
-        Path.home(): "~",
-    }
-    for folder, shown in folders.items():
-        if folder is not None and len(folder.parts) > 1:
-            text = text.replace(str(folder), shown)
-    return text
-
-
 def execute(command: list[str], env: Mapping[str, str], timeout: float, root: Path = cargo.ROOT) -> Outcome:
     """Run one child in a session and an empty folder of its own; when this returns or raises, nothing it started is alive."""
-    with tempfile.TemporaryDirectory(prefix="measure-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as folder:
         scratch = Path(folder).resolve()
         for name in ("work", "home", "tmp"):
             (scratch / name).mkdir()
@@ -389,8 +380,8 @@ def execute(command: list[str], env: Mapping[str, str], timeout: float, root: Pa
         if problem is None and len(raw) > MOST_OUTPUT:
             problem = "输出超过 1 MiB"
         return Outcome(
-            stdout=scrub(protocol.clean(raw[:MOST_OUTPUT]), root, scratch),
-            stderr=scrub(protocol.clean((scratch / "stderr").read_bytes()[-65536:]), root, scratch),
+            stdout=scrub(protocol.clean(raw[:MOST_OUTPUT]), root),
+            stderr=scrub(protocol.clean((scratch / "stderr").read_bytes()[-65536:]), root),
             written=out.read_bytes() if out.is_file() and out.stat().st_size else None,
             wall=wall,
             cpu=cpu,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from measure import cargo, machine, runner, staleness
+from measure import cargo, machine, privacy, runner, staleness
 from measure.experiment import Case, Experiment, PythonProgram, RustProgram
 from measure.record import Build, Machine, Measured
 from measure.runner import NotRunnableError, RunFailedError
@@ -330,6 +331,59 @@ def test_paths_are_scrubbed(store: Store, program: Callable[..., RustProgram]) -
     body = f"print(os.environ['HOME'], {str(ROOT)!r} + '/measure', os.getcwd())"
     record = runner.run(experiment(Case("a", program("a", body))), store)
     assert record.runs[0].stdout == "<scratch>/home ./measure <scratch>/work\n"
+
+
+@pytest.fixture
+def ann(monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    """Host, user and home of a person; none of them may be in a record."""
+    monkeypatch.setattr(platform, "node", lambda: "anns-laptop.lab.example")
+    monkeypatch.setattr(privacy, "_account", lambda: ("annlee", "/home/annlee"))
+    monkeypatch.setenv("HOME", "/home/annlee")
+    monkeypatch.setenv("USER", "annlee")
+    monkeypatch.setenv("PATH", f"/home/annlee/bin:{os.environ['PATH']}")
+    monkeypatch.setenv("HOSTNAME", "anns-laptop")
+    monkeypatch.setenv("API_TOKEN", "annlee-secret")
+    return "anns-laptop", "annlee", "lab.example"
+
+
+TELLS = "annlee@anns-laptop.lab.example: /home/annlee/book ANNS-LAPTOP"
+
+
+def test_nobody_is_named_in_a_record(store: Store, program: Callable[..., RustProgram], ann: tuple[str, ...]) -> None:
+    """Host, user and home in what is printed, in facts and their sources, in versions, arguments and variables; sorted environment too."""
+    source = json.dumps({"type": "fact", "name": "note", "value": TELLS, "source": TELLS})
+    written = lines(facts=(fact("version-lib", f"1.0 from {TELLS}"), source))
+    body = f"print({TELLS!r}); print(dict(os.environ)); print(sys.argv); print({TELLS!r}, file=sys.stderr)"
+    case = Case("a", program("a", body, written), args=("--cache", "/home/annlee/c"), env={"CACHE": "/home/annlee/c"}, threads=1)
+    record = runner.run(experiment(case), store)
+    text = store.path("measured", "lab", "x").read_text(encoding="utf-8")
+    assert not [name for name in ann if name in text.lower()]
+    (one,) = record.runs
+    assert one.stdout.startswith("<user>@<host>: ~/book <host>\n")
+    assert one.env["CACHE"] == "~/c"
+    assert one.command == ("a", "--cache", "~/c")
+    assert record.versions["lib"] == "1.0 from <user>@<host>: ~/book <host>"
+    assert "secret" not in text
+
+
+def test_nobody_is_named_in_a_failure(
+    store: Store, program: Callable[..., RustProgram], ann: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not in the error text of a program, not in what is said of a result nobody can read, not in a build's."""
+    dying = Case("a", program("a", f"print({TELLS!r}); raise SystemExit({TELLS!r})"))
+    _, stderr = failure(store, dying)
+    assert stderr == "<user>@<host>: ~/book <host>"
+    failure(store, Case("a", program("a", written=[*lines()[:2], json.dumps({"type": TELLS, TELLS: TELLS})])))
+    attempts = [store.path("failed", "lab", "x").read_text(encoding="utf-8")]
+
+    def broken(package: str, on_crate: object, root: Path, features: object) -> Path:
+        raise cargo.CargoError(f"编译 {package} 失败：{TELLS}")
+
+    monkeypatch.setattr(cargo, "build", broken)
+    reason, _ = failure(store, Case("build", program("a")))
+    assert reason == "编译 a 失败：<user>@<host>: ~/book <host>"
+    attempts.append(store.path("failed", "lab", "x").read_text(encoding="utf-8"))
+    assert not [name for name in ann for text in attempts if name in text.lower()]
 
 
 def test_quick_is_marked_and_passed_on(store: Store, program: Callable[..., RustProgram]) -> None:

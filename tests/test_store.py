@@ -13,6 +13,7 @@ import pytest
 from measure import store
 from measure.record import Failure, Measured
 from measure.store import Store, StoreError
+from tests import elsewhere
 from tests.records import measured, runs
 
 
@@ -184,9 +185,10 @@ def test_c40_no_name_leads_out_of_the_store(saved: tuple[Store, Measured, Path],
     assert kept.machines(name) == ()
 
 
-@pytest.mark.parametrize("locale", [{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"LC_ALL": "de_DE.UTF-8"}])
-def test_c40_c28_the_locale_changes_no_byte(saved: tuple[Store, Measured, Path], tmp_path: Path, locale: dict[str, str]) -> None:
+@pytest.mark.parametrize("country", ["ASCII", "decimal commas"])
+def test_c40_c28_the_locale_changes_no_byte(saved: tuple[Store, Measured, Path], tmp_path: Path, country: str) -> None:
     _, _, path = saved
+    locale = elsewhere.ASCII if country == "ASCII" else elsewhere.with_decimal_commas()
     script = (
         "import sys; from pathlib import Path; from measure import store\n"
         "store.write(Path(sys.argv[2]), store.load_file(Path(sys.argv[1])))"

@@ -25,6 +25,16 @@ QUIET = [
     "--disable-sync",
 ]
 
+PLANTED = {
+    "USER": "planted-user",
+    "LOGNAME": "planted-user",
+    "HOSTNAME": "planted-host",
+    "API_TOKEN": "planted-secret",
+    "PYTHONSTARTUP": "/planted/startup.py",
+    "EMAIL": "planted@example.org",
+}
+"""What the environment of the build has to keep to itself."""
+
 
 class Handler(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
@@ -35,7 +45,8 @@ class Handler(SimpleHTTPRequestHandler):
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("book") / "site"
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"MEASURE": "cached"}, capture_output=True, text=True, check=False)
+    env = os.environ | PLANTED | {"MEASURE": "cached"}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder
 
