@@ -114,7 +114,7 @@ def collect(names: Iterable[str], store: Store, label: str, *, all_of_them: bool
     if not records and not problems:
         problems.append(f"{label} 没有测得的记录，没有什么可以导出。measure list 列出有哪些（--machine）")
     if problems:
-        raise BundleError(*problems)
+        raise BundleError(*dict.fromkeys(problems))
     return Bundle.of(records)
 
 

@@ -150,8 +150,9 @@ def test_all_problems_of_an_export_are_listed(there: Store) -> None:
     assert [r.experiment for r in bundle.collect(("y", "z"), there, "lab", all_of_them=False).records] == ["y"]
     with pytest.raises(BundleError, match="没有什么可以导出"):
         bundle.collect(("z",), there, "lab", all_of_them=False)
-    with pytest.raises(BundleError, match="名字"):
-        bundle.collect(("y",), there, "../lab", all_of_them=False)
+    with pytest.raises(BundleError, match="名字") as error:
+        bundle.collect(("x", "y"), there, "../lab", all_of_them=False)
+    assert len(error.value.problems) == 1
 
 
 def edited(change: Callable[[Any], object]) -> Callable[[str], str]:
