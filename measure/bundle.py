@@ -212,6 +212,8 @@ def _when(record: Measured) -> datetime | None:
         when = datetime.fromisoformat(record.finished)
     except ValueError:
         return None
+    if not record.finished.isprintable():  # anything may stand between date and time
+        return None
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
@@ -287,7 +289,7 @@ def take_in(bundle: Bundle, store: Store, known: Collection[str], *, older: bool
                 moved += 1
     except OSError as error:
         left = f"已经收下 {moved} 份，排除原因后再运行一次会收齐" if moved else "原来的记录没有动"
-        raise BundleError(f"{place}：写不进去（{error.strerror}）。{left}") from None
+        raise BundleError(f"{place}：写不进去（{error.strerror or error}）。{left}") from None
     except StoreError as error:
         raise BundleError(str(error)) from None
     finally:

@@ -120,6 +120,7 @@ def test_a_second_time_nothing_happens(here: Store, file: Path) -> None:
         ({"failures": (Failure(case="torch", round=1, reason="退出码 1"),)}, "x：有失败的运行"),
         ({"runs": ()}, "一次也没有运行"),
         ({"finished": "yesterday"}, "不是 ISO 8601"),
+        ({"finished": "2026-11-30\x1b09:01:00"}, "不是 ISO 8601"),
     ],
 )
 def test_what_does_not_travel(there: Store, here: Store, file: Path, changed: dict[str, object], says: str) -> None:
