@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from measure import protocol, runner
-from measure.experiment import Case, Experiment, load_all
+from measure.experiment import Case, Experiment, PythonProgram, RustProgram, load_all
 from measure.experiments import trg
 from measure.lines import Form
 from measure.machine import this_machine
@@ -24,10 +24,15 @@ LNZ = {"0.30": 0.790559063800966, "0.40": 0.879363060306852, "0.50": 1.025792858
 
 
 def quick(experiment: Experiment) -> Experiment:
-    """Without the wide engine on a busy machine: a single call of that can take minutes, which is what it is there to show."""
+    """All Rust programs and the first Python program: each of the others is run by `test_jax_programs`.
+
+    Without the wide engine on a busy machine: a single call of that can take minutes, which is what it is there to show.
+    """
 
     def cases(machine: Machine) -> tuple[Case, ...]:
-        return tuple(c for c in experiment.cases(machine) if (c.name, c.params.get("width")) != ("tenferro-busy", "performance"))
+        python = [c for c in experiment.cases(machine) if isinstance(c.program, PythonProgram)]
+        rust = [c for c in experiment.cases(machine) if isinstance(c.program, RustProgram)]
+        return (*python[:1], *(c for c in rust if (c.name, c.params.get("width")) != ("tenferro-busy", "performance")))
 
     return replace(experiment, cases=cases)
 
