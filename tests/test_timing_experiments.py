@@ -158,7 +158,10 @@ def test_results_agree(tmp_path: Path) -> None:
     assert len({facts(run)["input-sha256"] for run in runs.values()}) == 1
     for run in runs.values():
         found = facts(run)
-        for name in ("max-error", "max-error-own-inputs", "sum-error", "elementwise-error"):
+        names = ["max-error", "sum-error", "elementwise-error"]
+        # A shader's sine of a large argument may be anything: WGSL bounds its error between -π and π only.
+        names += ["max-error-own-inputs"] if found["device"] == "cpu" else []
+        for name in names:
             value = found[name]
             assert isinstance(value, float)
             assert value < 1e-4, name
