@@ -66,6 +66,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object] | None], place:
     for index, head in enumerate(header):
         cells = [row[index] for row in kept]
         times = [c for c in cells if isinstance(c, Quantity) and c.unit == "s"]
+        for q in times:
+            q.text()  # refuses what cannot be printed
         unit = time_unit(math.sqrt(min(q.value for q in times) * max(q.value for q in times))) if times else None
         if unit is not None:
             heads[index] = f"{head}（{unit.name}）"

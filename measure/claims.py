@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import exp, log
+from math import exp, expm1
 from operator import ge, gt, le, lt
 
 from measure import stats
-from measure.quantity import PageError, Quantity, combine, constant, total
+from measure.quantity import PageError, Quantity, check_comparable, constant, total
 from measure.record import Param, Statistic
-from measure.stats import State
+from measure.stats import Form, State
 from measure.view import FactView, Family, SeriesView
 
 WORDS: dict[State, str] = {"holds": "成立", "fails": "不成立", "noise": "在噪声之内"}
@@ -47,19 +47,19 @@ def compare(left: object, operator: str, right: object) -> Verdict:
     if operator not in (">", ">="):
         raise PageError(f"量和量之间不能用 {operator}。相等要写 same(a, b, within=0.05)")
     a, b = _comparable(left), _comparable(right)
-    e = _ratio_estimate(a, b)
+    e = _estimate(a, b)
     state = stats.above(e)
     return Verdict(state, f"{_show(a)} > {_show(b)}：{_interval(e, a, b)}，{WORDS[state]}")
 
 
 def same(a: object, b: object, within: float = 0.05) -> Verdict:
     """Are two quantities equal up to a factor 1 + `within`? Shown by an interval that lies inside, not by failing to differ."""
-    if not 0 < within < 1:
-        raise PageError(f"within 是 0 到 1 之间的数，这里是 {within}")
+    if not expm1(stats.FLOOR) <= within < 1:
+        raise PageError(f"within 是 {expm1(stats.FLOOR):.2f} 到 1 之间的数，这里是 {within}；更小的差别一律算噪声")
     one, two = _comparable(a), _comparable(b)
-    e = _ratio_estimate(one, two)
-    state = stats.near(e, within)
-    return Verdict(state, f"{_show(one)} 与 {_show(two)} 相差不到 {within:.0%}：{_interval(e, one, two)}，{WORDS[state]}")
+    state = stats.near(_estimate(one, two, 1 + within), _estimate(two, one, 1 + within))
+    shown = _interval(_estimate(one, two), one, two)
+    return Verdict(state, f"{_show(one)} 与 {_show(two)} 相差不到 {within:.0%}：{shown}，{WORDS[state]}")
 
 
 def ordered(*items: object) -> Verdict:
@@ -78,8 +78,6 @@ def parts(whole: object, *pieces: object, within: float = 0.1) -> Verdict:
 
 def flips(a: SeriesView, b: SeriesView, one: Statistic, other: Statistic) -> Verdict:
     """Is `a` the smaller by the statistic `one` and yet the larger by `other`? Each by its value in every run."""
-    if len(a.samples_a_run | b.samples_a_run) > 1 and "min" in (one, other):
-        raise PageError(f"{a.id} 和 {b.id} 每次运行的样本数不同，最小值不能相比")
     return both([compare(a.by_run(one), "<", b.by_run(one)), compare(a.by_run(other), ">", b.by_run(other))])
 
 
@@ -186,28 +184,36 @@ def _comparable(value: object) -> Quantity:
         return constant(str(value))
     if not isinstance(value, Quantity):
         raise PageError(f"只有量能这样比较，这里是 {type(value).__name__}")
-    if value.factors is None:
-        raise PageError(f"{value.formula} 不能用来下结论：样本的最小值和单独一轮都没有跨进程的误差。用 .typical")
-    if any(median <= 0 for runs in value.factors for median in runs.medians):
-        raise PageError(f"{value.formula} 不能用来下结论：有一次运行的值不是正数，比值没有意义")
+    _form(value)
     return value
 
 
-def _ratio_estimate(a: Quantity, b: Quantity) -> stats.LogEstimate:
+def _form(q: Quantity) -> Form:
+    if isinstance(q.form, str):
+        raise PageError(f"{q.formula} 不能用来下结论：{q.form}")
+    return q.form
+
+
+def _estimate(a: Quantity, b: Quantity, factor: float = 1.0) -> stats.LogEstimate:
+    """Of factor · a / b."""
     if a.unit != b.unit:
         raise PageError(f"{a.formula} 的单位是 {a.unit}，{b.formula} 的是 {b.unit}，不能比较")
-    quotient = combine(a, b, -1, (*a.across, *b.across))
-    assert quotient.factors is not None, "both sides are comparable"
-    if not a.factors and not b.factors:
-        return stats.LogEstimate(log(quotient.constant), 0.0, 0.0)
-    return stats.estimate(quotient.factors, quotient.constant, quotient.margin)
+    check_comparable(a, b, (*a.across, *b.across))
+    if len(a.least_of | b.least_of) > 1:
+        raise PageError(f"{a.formula} 和 {b.formula} 每次运行的样本数不同，最小值不能相比")
+    margins = [m for m in (a.margin, b.margin) if m is not None]
+    scaled = _form(a) * Form(stats.exactly(factor))
+    return stats.estimate(scaled.against(_form(b)), max(margins, default=None))
 
 
 def _show(q: Quantity) -> str:
+    if q.value <= 0:
+        return f"{q.formula}（不是正数）"
     return q.text() if q.formula == q.text() or q.basis is None else f"{q.formula}（{q.text()}）"
 
 
 def _interval(e: stats.LogEstimate, a: Quantity, b: Quantity) -> str:
+    ratio = "减去的移到另一边，比值" if a.may_be_negative or b.may_be_negative else "比值"
     if a.margin or b.margin:
-        return f"比值 {exp(e.centre):.3g}，没有样本，差别超过 {exp(e.margin) - 1:.0%} 才算数"
-    return f"比值 {exp(e.centre):.3g}，区间 {exp(e.centre - e.halfwidth):.3g} 到 {exp(e.centre + e.halfwidth):.3g}"
+        return f"{ratio} {exp(e.centre):.3g}，没有样本，差别超过 {expm1(e.margin):.0%} 才算数"
+    return f"{ratio} {exp(e.centre):.3g}，区间 {exp(e.centre - e.halfwidth):.3g} 到 {exp(e.centre + e.halfwidth):.3g}"

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from measure.record import TIME_UNITS, Unit
-from measure.stats import Runs, log_centre
+from measure.stats import Form, exactly
 
 PRINTED_UNITS = (("s", 0), ("ms", -3), ("µs", -6), ("ns", -9))
 BYTE_UNITS = (("GiB", 30), ("MiB", 20), ("KiB", 10))
 MOST_DIGITS = 15
 """What a float holds of any decimal number."""
+NO_SPREAD = "样本的最小值和单独一轮都没有跨进程的误差。用 .typical"
+DIVIDED_BY_A_DIFFERENCE = "差不能做除数。把它乘到比较的另一边"
 
 
 class PageError(Exception):
@@ -37,19 +38,15 @@ AXES = {"dtype": "数据类型", "device": "设备", "phase": "阶段", "scope":
 
 @dataclass(frozen=True)
 class Quantity:
-    """A value in seconds, bytes or 1, with its provenance.
-
-    `factors` holds, for each series behind it, the run medians and the power they enter with: that is what verdicts go by.
-    It is None for a statistic that no verdict may rest on (a minimum of samples, a single round).
-    """
+    """A value in seconds, bytes or 1, with its provenance."""
 
     value: float
     unit: Unit
     formula: str
     """How it was computed, in a form a script can follow back to the record."""
     basis: Basis | None = None
-    factors: Mapping[Runs, float] | None = None
-    constant: float = 1.0
+    form: Form | str = NO_SPREAD
+    """What verdicts go by, or why there can be none."""
     margin: float | None = None
     """For printed figures: a ratio that an effect has to exceed, since there are no samples."""
     significant: int = 3
@@ -57,7 +54,9 @@ class Quantity:
     """For the reader who points at the number: statistic, n, spread, load."""
     anchor: str = ""
     """Where on the record's page the number stands."""
-    across: tuple[str, ...] = field(default=())
+    across: tuple[str, ...] = ()
+    least_of: frozenset[int] = frozenset()
+    """For smallest samples: of how many samples in a run. The smallest of more is smaller without being faster."""
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.value):
@@ -84,17 +83,23 @@ class Quantity:
                 raise PageError(f"{self.formula} 只能乘除正数，这里是 {other}")
             factor = float(other) ** power
             sign = "*" if power == 1 else "/"
-            return replace(
-                self, value=self.value * factor, constant=self.constant * factor, formula=f"{self.formula} {sign} {other}"
-            )
+            form = self.form * Form(exactly(factor)) if isinstance(self.form, Form) else self.form
+            return replace(self, value=self.value * factor, form=form, formula=f"{self.formula} {sign} {other}")
         if not isinstance(other, Quantity):
             raise PageError(f"{self.formula} 不能和 {type(other).__name__} 相乘除")
         if power == 1 and "1" not in (self.unit, other.unit):
             raise PageError(f"{self.formula} 和 {other.formula} 相乘没有意义")
         return combine(self, other, power)
 
+    @property
+    def may_be_negative(self) -> bool:
+        """Whether it is a difference, or a multiple of one."""
+        return isinstance(self.form, Form) and self.form.minus is not None
+
     def text(self) -> str:
-        """As it stands on a page."""
+        """As it stands on a page. Raises `PageError` for a difference that came out negative: no time is."""
+        if self.value <= 0 and self.may_be_negative:
+            raise PageError(f"{self.formula} 不是正数，不能印出来。先用 claim 判断它大于什么，再在那一支里写它")
         if self.unit == "s":
             return format_time(self.value, self.significant)
         if self.unit == "byte":
@@ -126,15 +131,10 @@ def combine(a: Quantity, b: Quantity, power: int, across: tuple[str, ...] = ()) 
     basis = check_comparable(a, b, across)
     if power == -1 and b.unit not in (a.unit, "1"):
         raise PageError(f"{a.formula} 的单位是 {a.unit}，{b.formula} 的是 {b.unit}，不能相除")
-    if b.value <= 0 or a.value <= 0:
-        raise PageError(f"{b.formula if b.value <= 0 else a.formula} 不是正数，不能拿来相乘除")
+    for q, divides in ((b, power == -1), (a, False)):
+        if q.value <= 0 and (divides or not q.may_be_negative):
+            raise PageError(f"{q.formula} 不是正数，不能拿来相乘除")
     unit: Unit = a.unit if b.unit == "1" else ("1" if power == -1 else b.unit)
-    factors: dict[Runs, float] | None = None
-    if a.factors is not None and b.factors is not None:
-        factors = dict(a.factors)
-        for runs, weight in b.factors.items():
-            factors[runs] = factors.get(runs, 0.0) + power * weight
-        factors = {runs: weight for runs, weight in factors.items() if weight}
     margins = [m for m in (a.margin, b.margin) if m is not None]
     sign = "/" if power == -1 else "*"
     right = f"({b.formula})" if " " in b.formula else b.formula
@@ -143,14 +143,22 @@ def combine(a: Quantity, b: Quantity, power: int, across: tuple[str, ...] = ()) 
         unit=unit,
         formula=f"{a.formula} {sign} {right}",
         basis=basis,
-        factors=factors,
-        constant=a.constant * b.constant**power,
+        form=_product(a.form, b.form, power),
         margin=max(margins, default=None),
         significant=2 if unit == "1" else 3,
         note=f"{a.formula} {sign} {right}",
         anchor=a.anchor,
         across=across,
+        least_of=a.least_of | b.least_of,
     )
+
+
+def _product(a: Form | str, b: Form | str, power: int) -> Form | str:
+    if isinstance(a, str) or isinstance(b, str):
+        return a if isinstance(a, str) else b
+    if power == 1:
+        return a * b
+    return DIVIDED_BY_A_DIFFERENCE if b.minus else a.over(b.plus)
 
 
 def ratio(a: Quantity, b: Quantity, across: str | None = None) -> Quantity:
@@ -172,53 +180,35 @@ def total(*parts: Quantity, across: str | None = None) -> Quantity:
 
 
 def difference(a: Quantity, b: Quantity, across: str | None = None) -> Quantity:
-    """The first less the second, which has to be positive; `across` permits the one named axis to differ."""
+    """The first less the second; `across` permits the one named axis to differ.
+
+    It may come out negative: a claim can ask about it all the same. Only what is printed has to be positive.
+    """
     return _linear([(1, a), (-1, b)], _axes(across))
 
 
 def _linear(terms: list[tuple[int, Quantity]], across: tuple[str, ...]) -> Quantity:
-    """Σ ± q. Its logarithm is taken as linear in the logarithms of the terms (the delta method), each weighted by its part.
-
-    A printed figure's margin is weighted likewise, so that the difference of two near figures proves little.
-    """
+    """Σ ± q. A printed figure's margin is that of what is compared in the end: sums on both sides."""
     first = terms[0][1]
-    basis = first.basis
-    for _, q in terms[1:]:
+    basis, form = first.basis, first.form
+    for sign, q in terms[1:]:
         if q.unit != first.unit:
             raise PageError(f"{first.formula} 的单位是 {first.unit}，{q.formula} 的是 {q.unit}，不能相加减")
         basis = check_comparable(replace(first, basis=basis), q, across)
-    value = sum(sign * q.value for sign, q in terms)
+        if isinstance(form, Form):
+            form = q.form if isinstance(q.form, str) else form + q.form if sign > 0 else form - q.form
     formula = " ".join(f"{'-' if sign < 0 else '+'} {q.formula}" for sign, q in terms).removeprefix("+ ")
-    if value <= 0:
-        raise PageError(f"{formula} 不是正数（{value:.3g}），不能写成一段时间")
-    factors: dict[Runs, float] | None = {}
-    weights, centre = [], 0.0
-    for sign, q in terms:
-        if q.factors is None:
-            factors = None
-            break
-        weights.append(sign * math.exp(log_centre(q.factors, q.constant)))
-    if factors is not None:
-        centre = sum(weights)
-        if centre <= 0:
-            factors = None
-        else:
-            weights = [weight / centre for weight in weights]
-            for weight, (_, q) in zip(weights, terms, strict=True):
-                for runs, power in (q.factors or {}).items():
-                    factors[runs] = factors.get(runs, 0.0) + weight * power
-    margins = [abs(w) * math.log(q.margin) for w, (_, q) in zip(weights, terms, strict=False) if q.margin is not None]
     return Quantity(
-        value=value,
+        value=sum(sign * q.value for sign, q in terms),
         unit=first.unit,
         formula=formula,
         basis=basis,
-        factors=factors,
-        constant=1.0 if factors is None else centre / math.exp(log_centre(factors)),
-        margin=math.exp(sum(margins)) if margins else None,
+        form=form,
+        margin=max((q.margin for _, q in terms if q.margin is not None), default=None),
         note=formula,
         anchor=first.anchor,
         across=across,
+        least_of=frozenset().union(*(q.least_of for _, q in terms)),
     )
 
 
@@ -234,7 +224,7 @@ def constant(text: str) -> Quantity:
     if not value.is_finite() or value <= 0:
         raise PageError(f"和 {text} 比较没有意义：时间和比值都是正数")
     size = float(value * TIME_UNITS.get(unit, Decimal(1)))
-    return Quantity(size, "s" if unit else "1", text, factors={}, constant=size)
+    return Quantity(size, "s" if unit else "1", text, form=Form(exactly(size)))
 
 
 def _rounded(value: float, digits: int) -> Decimal:

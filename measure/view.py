@@ -5,12 +5,13 @@ Every look-up that does not match exactly one thing is a `PageError` that lists 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from statistics import median
+from statistics import fmean, median
 
-from measure.quantity import MOST_DIGITS, Basis, PageError, Quantity, check_comparable, format_scientific
+from measure.quantity import MOST_DIGITS, NO_SPREAD, Basis, PageError, Quantity, check_comparable, format_scientific
 from measure.record import (
     Absent,
     Build,
@@ -27,10 +28,11 @@ from measure.record import (
     Statistic,
     Unit,
 )
-from measure.stats import Runs, percentile
+from measure.stats import Form, Runs, level, median_error, percentile
 
 PUBLISHED_MARGIN = 1.05
 """Printed figures have no samples: an effect has to exceed 5 % before a sentence may rest on it."""
+NOT_POSITIVE = "有一次运行的值不是正数，比值没有意义"
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Point:
     params: dict[str, Param]
     round: int | None
     series: Series | PublishedSeries
+    process: int | None = None
+    """Which run of the record it is: series of one run come from one process. None for printed figures."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,8 @@ class SeriesView:
     @property
     def typical(self) -> Quantity:
         """The median of the run medians: exists for printed rounds too, and is what verdicts go by."""
-        return self._quantity(median(self._run_medians()), "typical", 3, judged=True)
+        medians = self._run_medians()
+        return self._quantity(median(medians), "typical", 3, self._form(medians))
 
     @property
     def first(self) -> Quantity:
@@ -136,10 +141,7 @@ class SeriesView:
         return self._of_runs("first", lambda samples: samples[0], "value")
 
     def by_run(self, name: Statistic) -> Quantity:
-        """A statistic of each run, and their median: what a verdict on that statistic goes by.
-
-        A smallest sample is comparable only between series that take as many samples a run; `flips` sees to that.
-        """
+        """A statistic of each run, and their median: what a verdict on that statistic goes by."""
         return self._of_runs(name, lambda samples: _of(samples, name), name)
 
     def _of_runs(self, name: str, of: Callable[[Sequence[float]], float], printed: Statistic) -> Quantity:
@@ -151,14 +153,13 @@ class SeriesView:
                 values.append(p.series.printed[printed].value)
             else:
                 raise PageError(f"{self.id} 没有发表 {name}")
-        runs = Runs(f"{self._record.experiment}/{self._where()}/{name}", tuple(values))
-        return replace(self._quantity(median(values), name, 3, judged=False), factors={runs: 1.0})
+        least_of = self._samples_a_run() if name == "min" else frozenset[int]()
+        return replace(self._quantity(median(values), name, 3), form=self._form(tuple(values), f"/{name}"), least_of=least_of)
 
-    @property
-    def samples_a_run(self) -> set[int]:
+    def _samples_a_run(self) -> frozenset[int]:
         """How many samples the runs took; empty where nobody says."""
         counts = (len(p.series.samples) if isinstance(p.series, Series) else p.series.n for p in self._points)
-        return {n for n in counts if n is not None}
+        return frozenset(n for n in counts if n is not None)
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -176,7 +177,7 @@ class SeriesView:
             "1",
             f"cores({self._where()})",
             basis=self._basis(),
-            factors={Runs(f"{self._record.experiment}/{self._where()}/cores", used): 1.0},
+            form=self._form(used, "/cores"),
             significant=2,
             note=self._note("cores"),
             anchor=self.anchor,
@@ -221,28 +222,35 @@ class SeriesView:
     def _statistic(self, name: Statistic) -> Quantity:
         series = [p.series for p in self._points]
         samples = [s for one in series if isinstance(one, Series) for s in one.samples]
-        judged = name == "median"
         if samples:
-            value = _of(samples, name)
-            return self._quantity(value, name, 3, judged=judged and len(self._points) > 1)
+            judged = name == "median" and len(self._points) > 1
+            return self._quantity(_of(samples, name), name, 3, self._form(self._run_medians()) if judged else NO_SPREAD)
         printed = [one.printed[name] for one in series if isinstance(one, PublishedSeries) and name in one.printed]
         if len(printed) < len(series):
             raise PageError(f"{self.id} 没有发表 {name}")
         if len(printed) > 1 and name != "min":
             raise PageError(f"{self.id} 发表了 {len(printed)} 轮，没有样本，合不出总的 {name}。用 .round(1).{name} 或 .typical")
         lowest = min(printed, key=lambda p: p.value)
-        return self._quantity(lowest.value, name, min(3, _significant(lowest)), judged=True)
+        return self._quantity(lowest.value, name, min(3, _significant(lowest)), self._form((lowest.value,)))
 
-    def _quantity(self, value: float, statistic: str, digits: int, *, judged: bool) -> Quantity:
-        first = self._points[0].series
-        published = isinstance(first, PublishedSeries)
-        runs = (value,) if published and statistic != "typical" else self._run_medians() if judged else ()
+    def _form(self, values: tuple[float, ...], of: str = "") -> Form | str:
+        """What a verdict goes by that rests on one value of each run; their medians, unless `of` says of what else."""
+        if min(values) <= 0:
+            return NOT_POSITIVE
+        runs = [p for p in self._points if p.process is not None]
+        processes = tuple(f"{self._record.experiment}:{p.process}" for p in runs) if len(runs) == len(values) else ()
+        errors = [median_error(p.series.samples) for p in runs if isinstance(p.series, Series)]
+        sampling = math.sqrt(fmean(e**2 for e in errors)) if errors and not of else 0.0
+        return Form(level(Runs(f"{self._record.experiment}/{self._where()}{of}", values, processes, sampling)))
+
+    def _quantity(self, value: float, statistic: str, digits: int, form: Form | str = NO_SPREAD) -> Quantity:
+        published = isinstance(self._points[0].series, PublishedSeries)
         return Quantity(
             value,
             self.unit,
             f"{statistic}({self._where()})",
             basis=self._basis(),
-            factors={Runs(f"{self._record.experiment}/{self._where()}", runs): 1.0} if judged else None,
+            form=form,
             margin=PUBLISHED_MARGIN if published else None,
             significant=digits,
             note=self._note(statistic),
@@ -499,9 +507,9 @@ def _points(record: Measured | Published) -> Iterable[Point]:
         for s in record.series:
             yield Point(s.case, s.params, s.round, s)
     else:
-        for run in record.runs:
+        for process, run in enumerate(record.runs):
             for one in run.series:
-                yield Point(run.case, {**run.params, **one.params}, run.round, one)
+                yield Point(run.case, {**run.params, **one.params}, run.round, one, process)
 
 
 def facts_of(record: Measured | Published) -> list[tuple[str | None, int | None, dict[str, Param], Fact]]:

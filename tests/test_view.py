@@ -1,11 +1,13 @@
 """What a page sees of a record: selection that never guesses, and statistics worked out by hand."""
 
+import math
 from collections.abc import Callable
 from statistics import median
 
 import pytest
 
-from measure.quantity import PageError
+from measure.claims import compare
+from measure.quantity import NO_SPREAD, PageError
 from measure.record import (
     Absent,
     Build,
@@ -18,7 +20,7 @@ from measure.record import (
     PublishedSeries,
     Run,
 )
-from measure.stats import Runs
+from measure.stats import Form, Runs, level
 from measure.view import RecordView, best
 from tests.records import measured, run, runs, timed
 
@@ -97,9 +99,36 @@ def test_a_series_pools_its_rounds(here: RecordView) -> None:
 
 def test_verdicts_go_by_the_medians_of_runs(here: RecordView) -> None:
     torch = here.series("torch", "matmul")
-    assert torch.typical.factors == torch.median.factors == {Runs("x/torch/matmul/steady/ready/threads=1", (2.0, 4.5, 2.5)): 1.0}
-    assert torch.min.factors is None
-    assert torch.round(1).median.factors is None
+    runs = Runs("x/torch/matmul/steady/ready/threads=1", (2.0, 4.5, 2.5), ("x:0", "x:1", "x:2"))
+    assert torch.typical.form == torch.median.form == Form(level(runs))
+    assert torch.min.form == torch.round(1).median.form == NO_SPREAD
+
+
+def test_c27_a_run_of_zero_is_an_error_and_not_a_crash() -> None:
+    m = RecordView(measured(*runs("a", (1.0,), (1.0,), series=(timed("hits", 0.0, 0.0, 1.0, unit="1"),))))
+    assert m.series("a", "hits").typical.text() == "0"
+    with pytest.raises(PageError, match="值不是正数"):
+        compare(m.series("a", "hits").typical, ">", 1)
+
+
+def test_series_of_one_run_name_the_same_process() -> None:
+    m = RecordView(measured(*runs("a", (1.0, 2.0), (2.0, 3.0), (4.0, 5.0), series=(timed("rest", 1.0, 1.5),))))
+    whole, rest = (m.series("a", metric).typical.form for metric in ("matmul", "rest"))
+    assert isinstance(whole, Form)
+    assert isinstance(rest, Form)
+    processes = {runs.processes for form in (whole, rest) for runs in form.plus.powers}
+    assert processes == {("x:0", "x:1", "x:2")}
+
+
+def test_samples_say_how_uncertain_their_median_is() -> None:
+    """One step of 1 % between neighbours in 21 samples: five steps either side of the median are two standard errors."""
+    m = RecordView(measured(*runs("a", *[tuple(1.01**k for k in range(21))] * 3)))
+    form = m.series("a", "matmul").typical.form
+    assert isinstance(form, Form)
+    (series,) = form.plus.powers
+    assert series.sampling == pytest.approx(math.log(1.01) * 10 / (2 * 2.2172839))  # 0.0133 of B(21, ½) is at most 5
+    (least,) = m.series("a", "matmul").by_run("min").form.plus.powers  # type: ignore[union-attr]
+    assert least.sampling == 0.0
 
 
 def test_a_note_tells_statistic_count_machine_and_load(here: RecordView) -> None:
@@ -109,7 +138,7 @@ def test_a_note_tells_statistic_count_machine_and_load(here: RecordView) -> None
 
 def test_c18_one_sample_shows_no_spread_and_gives_no_verdict(here: RecordView) -> None:
     burn = here.series("burn", "matmul")
-    assert (burn.n, burn.median.text(), burn.median.factors) == (1, "30.0 s", None)
+    assert (burn.n, burn.median.text(), burn.median.form) == (1, "30.0 s", NO_SPREAD)
     assert "一轮共 1 次" in burn.median.note
 
 
