@@ -11,14 +11,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from measure import bundle, cargo, machine, staleness
+from measure import bundle, cargo, disk, machine, staleness
 from measure.experiment import Experiment, load_all
 from measure.record import Machine, Measured, Published
 from measure.staleness import State, Status
@@ -109,7 +109,20 @@ def fail(*errors: str) -> NoReturn:
     sys.exit(1)
 
 
-@click.group(context_settings=HELP, help="测量书里的实验，查看它们的记录。")
+class Commands(click.Group):
+    """The commands, in which an error of the file system is told like any other."""
+
+    def invoke(self, ctx: Context) -> Any:
+        """Run one."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # nobody reads any more: click ends quietly
+        except OSError as error:
+            fail(disk.refusal(error))
+
+
+@click.group(cls=Commands, context_settings=HELP, help="测量书里的实验，查看它们的记录。")
 @click.option("--records", "folder", type=click.Path(path_type=Path), help="记录所在的文件夹（默认：measure/records）")
 @click.pass_context
 def main(context: Context, folder: Path | None) -> None:
@@ -254,8 +267,11 @@ def run(store: Store, names: tuple[str, ...], everything: bool, quick: bool, for
     done: list[dict[str, object]] = []
     errors: list[str] = []
     here = _here(store)
-    with console_progress() as progress, tempfile.TemporaryDirectory(prefix="measure-") as scratch:
-        target = Store(Path(scratch)) if quick else store
+    with (
+        console_progress() as progress,
+        tempfile.TemporaryDirectory(prefix="measure-") if quick else nullcontext(store.root) as place,
+    ):
+        target = Store(Path(place))
         for experiment in experiments:
             try:
                 found = staleness.status(experiment, target, here.label, here)
@@ -266,7 +282,11 @@ def run(store: Store, names: tuple[str, ...], everything: bool, quick: bool, for
                     done.append({"experiment": experiment.id, "state": "fresh", "ran": False})
                     continue
                 progress.note(f"{experiment.id}：{'试跑' if quick else runner.reason_to_run(found)}")
-                record = runner.run(experiment, target, quick=quick, progress=progress)
+                record = (
+                    runner.run(experiment, target, quick=quick, progress=progress)
+                    if quick or force
+                    else runner.run_if_due(experiment, target, progress=progress)
+                )
             except (
                 staleness.InputError,
                 runner.NotRunnableError,
@@ -278,6 +298,10 @@ def run(store: Store, names: tuple[str, ...], everything: bool, quick: bool, for
                 continue
             except KeyboardInterrupt:
                 fail("中断了，启动的进程都已结束，原来的记录没有动")
+            if record is None:
+                progress.note(f"{experiment.id}：刚由另一个测量测好，不用再测")
+                done.append({"experiment": experiment.id, "state": "fresh", "ran": False})
+                continue
             done.append({"experiment": experiment.id, "state": "fresh", "ran": True, "quick": quick, "runs": len(record.runs)})
             if quick and not as_json:
                 click.echo("".join(one.stdout for one in record.runs), nl=False)

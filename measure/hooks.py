@@ -10,6 +10,7 @@ import os
 import posixpath
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import distribution
@@ -28,13 +29,14 @@ from mkdocs.structure.pages import Page as SitePage
 from mkdocs.utils import get_relative_url
 from pymdownx.snippets import SnippetMissingError
 
-from measure import handtyped, late, publish, record_pages, staleness
+from measure import disk, handtyped, late, publish, record_pages, staleness
 from measure.blocks import Links
 from measure.experiment import Experiment, load_all
 from measure.links import dead_links
+from measure.machine import locked
 from measure.macros import Mistake, Page, PageEnvironment, body_of, records_for, records_used
 from measure.record import Measured, Published
-from measure.store import Records, Store, StoreError, clash
+from measure.store import Records, Store, StoreError, clash, dumps
 
 Mode = Literal["auto", "cached", "fresh"]
 MODES: tuple[Mode, ...] = ("auto", "cached", "fresh")
@@ -70,6 +72,8 @@ class Build:
     snippets: Any = None
     """What cuts code out of files, as it is set up in `mkdocs.yml`."""
     ready: bool = False
+    claim: ExitStack = field(default_factory=ExitStack)
+    """What this build holds until it is over: the folder aside, and the lock on it."""
 
 
 serving = False
@@ -102,6 +106,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     if store:
         current.store = Store(root / store)
     if not serving:
+        waiting = "另一个构建正在写同一个网站，等它结束。边写边看用 mkdocs serve，不用等"
+        current.claim.enter_context(locked(publish.lock(site), lambda: print(waiting, file=sys.stderr)))
+        current.claim.callback(publish.recover, site)
         publish.recover(site)
         config.site_dir = str(publish.aside(site))
     current.experiments = load_all()
@@ -287,13 +294,12 @@ def _variant(config: MkDocsConfig, file: File, machine: str) -> File:
 def _generated(config: MkDocsConfig, b: Build) -> Iterator[File]:
     """Record pages, the JSON they offer, the list of records, and the diagram library."""
     for (machine, name), record in sorted(b.records.items()):
-        path = b.store.find(name, machine)
-        assert path is not None
         changed = b.changed.get((machine, name), ())
         source = f"records/{machine}/{name}.md"
         text, b.prepared[source] = record_pages.page(record, b.experiments[name].question, changed, _pages_of(b, name, machine))
         yield File.generated(config, source, content=text, inclusion=InclusionLevel.NOT_IN_NAV)
-        yield File.generated(config, f"records/{machine}/{name}.json", abs_src_path=str(path))
+        # not the file, which a measurement may replace meanwhile: the page and what it offers are one
+        yield File.generated(config, f"records/{machine}/{name}.json", content=dumps(record))
     listing, b.prepared["records/index.md"] = record_pages.index(
         [(b.records[key], b.changed.get(key, ())) for key in sorted(b.records)]
     )
@@ -489,15 +495,23 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def on_build_error(error: Exception) -> None:
-    """Strict mode may still refuse after `on_post_build`."""
+    """Strict mode may still refuse after `on_post_build`. A full disk is told in one sentence."""
     if current is not None:
         current.ready = False
+    if isinstance(error, OSError):
+        raise Abort(f"{disk.refusal(error)}。网站没有更新") from None
 
 
 def on_shutdown() -> None:
-    """Swap the site in, if there is one to swap in."""
-    if current is not None and current.ready:
-        publish.swap_in(current.site)
+    """Swap the site in, if there is one to swap in, and leave nothing aside."""
+    if current is None:
+        return
+    try:
+        with current.claim:
+            if current.ready:
+                publish.swap_in(current.site)
+    except OSError as error:
+        raise Abort(disk.refusal(error)) from None
 
 
 def on_serve(server: Any, config: MkDocsConfig, builder: Any) -> Any:

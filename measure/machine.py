@@ -153,20 +153,26 @@ def wait_until_quiet(limit_s: float) -> Conditions:
 
 @contextmanager
 def exclusive(on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Be the only measurement of this user on this machine; `on_wait` is called once if another has to end first.
+    """Be the only measurement of this user on this machine; `on_wait` is called once if another has to end first."""
+    with locked(cache_dir() / "measure.lock", on_wait):
+        yield
 
-    The operating system holds the lock, so a crash sets it free.
+
+@contextmanager
+def locked(file: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock of this name; `on_wait` is called once if somebody else holds it.
+
+    The operating system holds it, so a crash sets it free.
     """
     from filelock import FileLock, Timeout
 
-    folder = cache_dir()
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / "measure.lock")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(file)
     try:
         lock.acquire(timeout=0)
     except Timeout:
         on_wait()
-        lock.acquire()
+        lock.acquire(poll_interval=0.5)  # seldom: what the other one measures is not to be disturbed
     try:
         yield
     finally:

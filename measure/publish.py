@@ -22,6 +22,11 @@ def retired(site: Path) -> Path:
     return site.with_name(f".{site.name}.old")
 
 
+def lock(site: Path) -> Path:
+    """The file that is locked while a build has the folder aside to itself."""
+    return site.with_name(f".{site.name}.lock")
+
+
 def recover(site: Path) -> None:
     """Put right what an interrupted build left: bring a retired site back if none is in place, and remove leftovers."""
     if retired(site).exists() and not site.exists():
@@ -32,14 +37,16 @@ def recover(site: Path) -> None:
 
 
 def swap_in(site: Path) -> None:
-    """Make the folder aside the site, in one step where the system can exchange two folders."""
+    """Make the folder aside the site, in one step where the system can exchange two folders; else the old one is back if that fails."""
     new = aside(site)
-    if not site.exists():
-        new.rename(site)
-    elif not exchange(new, site):
-        site.rename(retired(site))
-        new.rename(site)
-    recover(site)
+    try:
+        if not site.exists():
+            new.rename(site)
+        elif not exchange(new, site):
+            site.rename(retired(site))
+            new.rename(site)
+    finally:
+        recover(site)
 
 
 def exchange(a: Path, b: Path) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,13 +29,19 @@ from measure.experiment import Case, Experiment, RustProgram, load_all
 from measure.privacy import SCRATCH, scrub
 from measure.record import Absent, Build, Excerpt, Fact, Failure, Machine, Measured, Run, Series
 from measure.staleness import InputError, State
-from measure.store import Store, StoreError, clash
+from measure.store import NotWrittenError, Store, StoreError, clash, write
 
 FIXED = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1"}
 """What every child's environment has, beside PATH and folders of its own. Nothing else is inherited."""
 
 QUIET_LIMIT = 20.0
 """Seconds a run waits at most for others to leave the machine alone."""
+
+RUNNING = "running"
+"""Name in the cache folder of the link that leads to the folder of the child that runs now."""
+
+OUT = "measure.jsonl"
+"""The file in a child's folder that MEASURE_OUT names."""
 
 MOST_OUTPUT = 1 << 20
 """Bytes of stdout beyond which a program is taken to have lost its way."""
@@ -111,14 +118,47 @@ def run(
 ) -> Measured:
     """Measure `experiment` on this machine and replace its record in `store`.
 
-    `quick` runs one round of few repetitions and marks the record; give it a scratch store. Raises `NotRunnableError` before
-    anything is started, `RunFailedError` when the attempt was kept instead, and lets `KeyboardInterrupt` through once no child is left.
+    `quick` runs one round of few repetitions and marks the record; give it a scratch store. Raises `NotRunnableError` or `StoreError`
+    before anything is started, `RunFailedError` when the attempt was kept instead, `NotWrittenError` when the disk refused the record,
+    and lets `KeyboardInterrupt` through once no child is left.
     """
     progress = progress or Silent()
+    with _alone(experiment, store, progress, root) as here:
+        return _measure(experiment, store, here, quick, progress, root)
+
+
+def run_if_due(
+    experiment: Experiment, store: Store, *, progress: Progress | None = None, root: Path = cargo.ROOT
+) -> Measured | None:
+    """As `run`; None if the record is fresh, perhaps because another measurement that had to end first has just made it."""
+    progress = progress or Silent()
+    with _alone(experiment, store, progress, root) as here:
+        if staleness.status(experiment, store, here.label, here, root).state is State.FRESH:
+            return None
+        return _measure(experiment, store, here, False, progress, root)
+
+
+@contextmanager
+def _alone(experiment: Experiment, store: Store, progress: Progress, root: Path) -> Iterator[Machine]:
+    """This machine, where the experiment can run and nothing else is measured meanwhile."""
     here = machine.this_machine(store.fingerprint)
     _check_can_run(experiment, store, here, root)
     with _ended_by_sigterm(), machine.exclusive(lambda: progress.note("另一个测量正在进行，等它结束")):
-        return _measure(experiment, store, here, quick, progress, root)
+        _end_orphans()
+        yield here
+
+
+def _end_orphans() -> None:
+    """End what a runner that was killed left running, before anything is timed beside it."""
+    link = machine.cache_dir() / RUNNING
+    try:
+        scratch = link.readlink()
+    except OSError:
+        return
+    end_all(None, str(scratch / OUT))
+    if scratch.name.startswith(SCRATCH):
+        shutil.rmtree(scratch, ignore_errors=True)
+    link.unlink()
 
 
 @contextmanager
@@ -145,6 +185,7 @@ def _check_can_run(experiment: Experiment, store: Store, here: Machine, root: Pa
     known = store.fingerprint(here.label)
     if known is not None and known != here.model_dump():
         raise NotRunnableError(f"{experiment.id}：{clash(here.label)}")
+    store.try_out(here.label, experiment.id)
 
 
 def _measure(experiment: Experiment, store: Store, here: Machine, quick: bool, progress: Progress, root: Path) -> Measured:
@@ -188,10 +229,26 @@ def _measure(experiment: Experiment, store: Store, here: Machine, quick: bool, p
         failures=tuple(session.failures),
     )
     if record.failures:
-        store.save_attempt(record)
+        try:
+            store.save_attempt(record)
+        except NotWrittenError as error:
+            progress.note(str(error))
         raise RunFailedError(record)
-    store.save(record)
+    try:
+        store.save(record)
+    except NotWrittenError as error:
+        raise NotWrittenError(f"{error}。{_rescue(record, store)}") from None
     return record
+
+
+def _rescue(record: Measured, store: Store) -> str:
+    """Keep a record that its own place refuses, for it may have taken hours; where it is, or that it is lost."""
+    kept = Store(machine.cache_dir() / "unsaved").path("measured", record.machine.label, record.experiment)
+    try:
+        write(kept, record)
+    except NotWrittenError:
+        return "这次测的也没有别处可存，要重新测"
+    return f"这次测的存在 {kept}，改好之后把它复制到 {store.path('measured', record.machine.label, record.experiment)}"
 
 
 def _system() -> str:
@@ -341,11 +398,10 @@ def _last(text: str, lines: int = 10) -> str:
 
 def execute(command: list[str], env: Mapping[str, str], timeout: float, root: Path = cargo.ROOT) -> Outcome:
     """Run one child in a session and an empty folder of its own; when this returns or raises, nothing it started is alive."""
-    with tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as folder:
-        scratch = Path(folder).resolve()
+    with _scratch() as scratch:
         for name in ("work", "home", "tmp"):
             (scratch / name).mkdir()
-        out = scratch / "measure.jsonl"
+        out = scratch / OUT
         private = {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(scratch / "home"),
@@ -389,6 +445,20 @@ def execute(command: list[str], env: Mapping[str, str], timeout: float, root: Pa
         )
 
 
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """A folder for one child. As long as it is there a link says where, for whoever has to clean up if this process is killed."""
+    link = machine.cache_dir() / RUNNING
+    try:
+        with tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as folder:
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.unlink(missing_ok=True)
+            link.symlink_to(Path(folder).resolve())
+            yield link.readlink()
+    finally:
+        link.unlink(missing_ok=True)
+
+
 class _Waiter(threading.Thread):
     """Waits for a child and keeps its exit code and the CPU time of it and the children it waited for."""
 
@@ -422,14 +492,15 @@ def _head(file: Path, size: int) -> bytes:
         return stream.read(size)
 
 
-def end_all(group: int, out: str) -> None:
-    """Kill a child's process group and every descendant, also one that left the group: they all carry its MEASURE_OUT.
+def end_all(group: int | None, out: str) -> None:
+    """Kill a child's process group, if it is known, and every descendant, also one that left it: they all carry its MEASURE_OUT.
 
     Repeated until none is found, since a process may have forked in between.
     """
     for _ in range(20):
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, signal.SIGKILL)
+        if group is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
         left = [process for process in psutil.process_iter() if _belongs(process, group, out)]
         if not left:
             return
@@ -439,7 +510,7 @@ def end_all(group: int, out: str) -> None:
         psutil.wait_procs(left, timeout=0.5)
 
 
-def _belongs(process: psutil.Process, group: int, out: str) -> bool:
+def _belongs(process: psutil.Process, group: int | None, out: str) -> bool:
     """Whether a process is alive and descends from the child of this group."""
     try:
         if process.status() == psutil.STATUS_ZOMBIE or process.pid == os.getpid():
@@ -483,7 +554,10 @@ def bring_up_to_date(
                 progress.note(f"{name}：这里测不了，用现有的记录。{found.not_here}")
             else:
                 progress.note(f"{name}：{reason_to_run(found, mode)}，开始测")
-                run(experiment, store, progress=progress, root=root)
+                if mode == "fresh":
+                    run(experiment, store, progress=progress, root=root)
+                elif run_if_due(experiment, store, progress=progress, root=root) is None:
+                    progress.note(f"{name}：刚由另一个测量测好，不用再测")
         except (InputError, NotRunnableError, RunFailedError, StoreError, machine.MachineError) as error:
             errors.append(str(error))
     return errors

@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Literal, NoReturn
 
+import psutil
 from pydantic import TypeAdapter, ValidationError
 
+from measure import disk
 from measure.record import ADAPTER, SCHEMA_VERSION, Measured, Model, Name, Published
 
 ROOT = Path(__file__).parent / "records"
@@ -27,6 +28,9 @@ Kind = Literal["measured", "published", "failed"]
 KINDS: tuple[Kind, ...] = ("measured", "published")
 """The folders that records are loaded from, in this order."""
 
+TRIAL = 1 << 20
+"""Bytes that have to fit beside a record before it is measured."""
+
 
 RESTORE = "恢复它：git checkout 这个文件，或重新运行 measure run"
 """What to do about a damaged record."""
@@ -34,6 +38,10 @@ RESTORE = "恢复它：git checkout 这个文件，或重新运行 measure run"
 
 class StoreError(Exception):
     """A record file that cannot be used as it is. The message names the file and the cure; the file is left alone."""
+
+
+class NotWrittenError(StoreError):
+    """The disk refused a record. What was there before is as it was."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,12 @@ class Store:
         path = self.path("failed", record.machine.label, record.experiment)
         write(path, record)
         return path
+
+    def try_out(self, machine: str, experiment: str) -> None:
+        """Raise `NotWrittenError` if a record could not be written now: better known before hours of measuring than after."""
+        path = self.path("measured", machine, experiment)
+        with _beside(path) as temporary:
+            temporary.write_bytes(bytes(TRIAL))
 
     def fingerprint(self, label: str) -> dict[str, object] | None:
         """The machine that the measured records under `label` describe; None where there are none that can be read."""
@@ -179,20 +193,29 @@ def dumps(document: Model) -> str:
 
 
 def write(path: Path, document: Model) -> None:
-    """Write beside the target, flush to disk, then replace in one step. Raises `StoreError` when the disk refuses."""
+    """Write beside the target, flush to disk, then replace in one step. Raises `NotWrittenError` when the disk refuses."""
     data = dumps(document).encode()
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
-            temporary = Path(file.name)
+    with _beside(path) as temporary:
+        with temporary.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o644)
         temporary.replace(path)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A name beside `path` for this process alone; nothing is left under it, nor under those of writers that were killed."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for left in path.parent.glob(f".{path.name}.*.tmp"):
+            writer = left.suffixes[-2].removeprefix(".")
+            if writer.isdecimal() and not psutil.pid_exists(int(writer)):
+                left.unlink(missing_ok=True)
+        yield temporary
     except OSError as error:
-        raise StoreError(f"{path}：写不进去（{error.strerror}）。原来的文件没有动") from None
-    finally:  # also for Ctrl-C; nothing is left of it after the replacement
-        if temporary is not None:
+        raise NotWrittenError(f"{disk.refusal(error, path)}。原来的文件没有动") from None
+    finally:  # also for Ctrl-C
+        with suppress(OSError):
             temporary.unlink(missing_ok=True)

@@ -150,13 +150,14 @@ def test_show(store: Store) -> None:
 def test_run_does_nothing_when_fresh_and_says_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[bool] = []
 
-    def fake(experiment: Experiment, target: Store, *, quick: bool, progress: runner.Progress) -> Measured:
+    def fake(experiment: Experiment, target: Store, *, progress: runner.Progress, quick: bool = False) -> Measured:
         ran.append(quick)
         made = record(quick=quick)
         target.save(made)
         return made
 
     monkeypatch.setattr(runner, "run", fake)
+    monkeypatch.setattr(runner, "run_if_due", fake)
     assert call(store, "run", "x").exit_code == 0
     result = call(store, "run", "--all")
     assert result.exit_code == 0
@@ -178,6 +179,7 @@ def test_run_fails_when_a_run_fails(store: Store, monkeypatch: pytest.MonkeyPatc
         raise RunFailedError(record(failures=(Failure(case="a", round=1, reason="退出码 3", stderr="boom"),)))
 
     monkeypatch.setattr(runner, "run", fake)
+    monkeypatch.setattr(runner, "run_if_due", fake)
     result = call(store, "run", "x")
     assert result.exit_code == 1
     assert "x：a，第 1 轮：退出码 3\n    boom" in result.stderr

@@ -139,7 +139,7 @@ def test_c14_a_full_disk_leaves_the_old_record_and_says_so(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StoreError, match=r"写不进去.*No space left.*没有动"):
+    with pytest.raises(StoreError, match=r"x\.json：磁盘满了（No space left.*腾出空间.*没有动"):
         kept.save(measured(*runs("torch", (0.5,))))
     assert kept.load("x", "lab") == record
     assert [p.name for p in path.parent.iterdir()] == [path.name]
