@@ -498,8 +498,8 @@ def on_build_error(error: Exception) -> None:
     """Strict mode may still refuse after `on_post_build`. A full disk is told in one sentence."""
     if current is not None:
         current.ready = False
-    if isinstance(error, OSError):
-        raise Abort(f"{disk.refusal(error)}。网站没有更新") from None
+        if isinstance(error, OSError):
+            raise Abort(f"{disk.refusal(error, None if error.filename else current.site)}。网站没有更新") from None
 
 
 def on_shutdown() -> None:

@@ -313,6 +313,16 @@ def test_diff_fails_where_a_build_would_or_a_record_cannot_be_read(committed: St
         assert result.stderr.startswith("错误：")
 
 
+def test_an_error_of_the_file_system_is_told_in_one_sentence(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> Measured:
+        raise OSError(28, "No space left on device", "scratch/work")
+
+    monkeypatch.setattr(runner, "run_if_due", full)
+    result = call(store, "run", "x")
+    assert result.exit_code == 1
+    assert result.stderr.endswith("错误：scratch/work：磁盘满了（No space left on device）。腾出空间，再运行一次\n")
+
+
 def test_help_is_chinese(store: Store) -> None:
     for command in cli.main.commands.values():
         assert isinstance(command, click.Command)

@@ -53,7 +53,7 @@ def log(what):
 
 
 log("begin")
-until = time.monotonic() + (30 if (ROOT / "hang").exists() else 0.02)
+until = time.monotonic() + (30 if (ROOT / "hang").exists() else 0.05)
 while time.monotonic() < until:
     log("goes on")
     time.sleep(0.005)
@@ -370,9 +370,7 @@ def test_c14_a_full_disk(small_disk: Path, pattern: Path) -> None:
     project.version(2)
     for command in (["measure", "run", "fake", "--force"], ["mkdocs", "build"]):
         said = refused(project.start(*command))
-        assert "磁盘满了" in said
-        assert "腾出空间" in said
-        assert str(project.root) in said
+        assert re.search(r"project/\S+：磁盘满了（No space left on device）。腾出空间", said), said
         assert (contents(project.site), project.record.read_bytes()) == (site, record)
     filler.unlink()
     project.well("measure", "run", "fake", "--force")

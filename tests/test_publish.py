@@ -109,6 +109,23 @@ def test_c08_a_rename_that_fails_leaves_a_site_to_recover(site: Path, monkeypatc
     assert alone(site)
 
 
+def test_c08_a_new_site_that_cannot_be_put_in_place_leaves_the_old_one_there(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without help of the next build."""
+    monkeypatch.setattr(publish, "_exchange", lambda a, b: False)
+    rename = Path.rename
+
+    def refuse(self: Path, target: Path) -> Path:
+        if self == aside(site):
+            raise PermissionError(13, "Permission denied", str(self))
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(PermissionError):
+        swap_in(site)
+    assert read(site) == "old"
+    assert alone(site)
+
+
 def test_nothing_to_recover(tmp_path: Path) -> None:
     recover(tmp_path / "site")
     assert list(tmp_path.iterdir()) == []

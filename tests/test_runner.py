@@ -21,7 +21,7 @@ from measure import cargo, machine, privacy, runner, staleness
 from measure.experiment import Case, Experiment, PythonProgram, RustProgram
 from measure.record import Build, Machine, Measured
 from measure.runner import NotRunnableError, RunFailedError
-from measure.store import Store, StoreError
+from measure.store import NotWrittenError, Store, StoreError
 
 ROOT = Path(__file__).parent.parent
 MARK = "MEASURE_TEST_MARK"
@@ -403,6 +403,44 @@ def test_a_build_that_fails(store: Store, program: Callable[..., RustProgram], m
     monkeypatch.setattr(cargo, "build", broken)
     reason, _ = failure(store, Case("build", program("a")))
     assert reason == "编译 a 失败：./x.rs"
+
+
+def test_c14_a_record_that_its_place_refuses_is_kept_elsewhere(
+    tmp_path: Path, store: Store, program: Callable[..., RustProgram], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Store, record: Measured) -> Path:
+        raise NotWrittenError("x.json：磁盘满了")
+
+    monkeypatch.setattr(Store, "save", refuse)
+    x = experiment(Case("a", program("a")))
+    with pytest.raises(NotWrittenError, match=r"磁盘满了。这次测的存在 (\S+)，改好之后把它复制到 (\S+)$") as error:
+        runner.run(x, store)
+    assert str(error.value).endswith(str(store.path("measured", "lab", "x")))
+    kept = Store(tmp_path / "cache/rust-in-everything/unsaved").load("x", "lab")
+    assert isinstance(kept, Measured)
+    assert len(kept.runs) == 1
+    monkeypatch.setattr(runner, "write", lambda path, record: refuse(store, record))
+    with pytest.raises(NotWrittenError, match="要重新测"):
+        runner.run(x, store)
+
+
+def test_c14_failures_are_told_even_if_the_attempt_cannot_be_kept(
+    store: Store, program: Callable[..., RustProgram], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Store, record: Measured) -> Path:
+        raise NotWrittenError("x.json：磁盘满了")
+
+    monkeypatch.setattr(Store, "save_attempt", refuse)
+    progress = Notes()
+    with pytest.raises(RunFailedError, match="退出码 3"):
+        runner.run(experiment(Case("a", program("a", "sys.exit(3)"))), store, progress=progress)
+    assert "x.json：磁盘满了" in progress.notes
+
+
+def test_due_is_asked_again_when_another_measurement_is_over(store: Store, program: Callable[..., RustProgram]) -> None:
+    x = experiment(Case("a", program("a")))
+    assert runner.run_if_due(x, store) == store.load("x", "lab")
+    assert runner.run_if_due(x, store) is None
 
 
 def test_records_of_another_machine_under_this_label(

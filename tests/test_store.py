@@ -12,7 +12,7 @@ import pytest
 
 from measure import store
 from measure.record import Failure, Measured
-from measure.store import Store, StoreError
+from measure.store import NotWrittenError, Store, StoreError
 from tests import elsewhere
 from tests.records import measured, runs
 
@@ -150,6 +150,34 @@ def test_c14_what_a_killed_writer_left_is_no_record(saved: tuple[Store, Measured
     path.with_name("tmpabc.tmp").write_text("{", encoding="utf-8")
     assert list(kept.files()) == [path]
     assert kept.load("x", "lab") == record
+
+
+def test_c14_the_next_writer_removes_what_a_killed_one_left(saved: tuple[Store, Measured, Path]) -> None:
+    kept, record, path = saved
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], check=True, capture_output=True, text=True)
+    left = path.with_name(f".{path.name}.{int(dead.stdout)}.tmp")
+    at_work = path.with_name(f".{path.name}.{os.getppid()}.tmp")
+    for file in (left, at_work):
+        file.write_text("{", encoding="utf-8")
+    kept.save(record)
+    assert sorted(path.parent.iterdir()) == sorted([at_work, path])
+
+
+def test_c14_whether_a_record_could_be_written_is_known_beforehand(
+    saved: tuple[Store, Measured, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, _, path = saved
+    kept.try_out("lab", "x")
+    assert list(path.parent.iterdir()) == [path]
+
+    def full(self: Path, data: bytes) -> int:
+        self.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(NotWrittenError, match="磁盘满了"):
+        kept.try_out("lab", "x")
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_c45_another_machine_under_the_same_label_is_refused(saved: tuple[Store, Measured, Path]) -> None:
