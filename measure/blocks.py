@@ -68,7 +68,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object] | None], place:
         times = [c for c in cells if isinstance(c, Quantity) and c.unit == "s"]
         for q in times:
             q.text()  # refuses what cannot be printed
-        unit = time_unit(math.sqrt(min(q.value for q in times) * max(q.value for q in times))) if times else None
+        unit = time_unit(math.sqrt(min(q.value for q in times)) * math.sqrt(max(q.value for q in times))) if times else None
         if unit is not None:
             heads[index] = f"{head}（{unit.name}）"
         columns.append([_cell(c, place if unit is None else _in_unit(place, unit.show)) for c in cells])
@@ -164,11 +164,13 @@ def conditions(view: RecordView) -> Placed:
     if isinstance(record, Published):
         text = f"这是发表过的数字（{record.source}），不是这个项目跑出来的。{record.conditions}。"
     else:
-        busy = [c.busy for r in record.runs for c in (r.before, r.after)]
         text = (
-            f"{record.started[:10]} 测得，{record.rounds} 轮，每轮各实现轮流跑、顺序交替，共 {len(record.runs)} 个进程。"
-            f"{view.load_note()}；每次运行前后，全机 CPU 占用 {min(busy):.0%} 到 {max(busy):.0%}。"
+            f"{record.started[:10]} 测得，{record.rounds} 轮，每轮各实现轮流跑、顺序交替，共 {len(record.runs)} 个进程。{view.load_note()}"
         )
+        if record.runs:  # there are none where this machine has none of the hardware
+            busy = [c.busy for r in record.runs for c in (r.before, r.after)]
+            text += f"；每次运行前后，全机 CPU 占用 {min(busy):.0%} 到 {max(busy):.0%}"
+        text += "。"
     return Placed(text, f'<p class="conditions">{escape(text)}</p>', block=True)
 
 

@@ -8,13 +8,15 @@ build lists all mistakes. Nothing with a mistake is ever published.
 from __future__ import annotations
 
 import operator
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from traceback import walk_tb
 from typing import Any
 
-from jinja2 import TemplateSyntaxError, nodes, pass_context
+from jinja2 import TemplateError, TemplateSyntaxError, nodes, pass_context
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.ext import Extension
 from jinja2.parser import Parser
@@ -50,6 +52,12 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "in": lambda a, b: a in b,
     "notin": lambda a, b: a not in b,
 }
+SLIPS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What Python raises for operands and arguments that do not fit."""
+
+NOT_TEXT = re.compile("[\ud800-\udfff\ue000-\uf8ff]")
+"""Halves of characters, which no file can hold, and private ones, of which placeholders are made."""
+
 PUBLIC: dict[type, frozenset[str]] = {
     Quantity: frozenset({"digits", "text"}),
     SeriesView: frozenset({"min", "median", "p90", "typical", "first", "by_run", "cores", "round", "n", "case"}),
@@ -172,7 +180,7 @@ class Page:
             raise PageError("判断不能印出来。写成 [% claim … %]…[% endclaim %]")
         if isinstance(value, str):
             raise PageError("[= =] 不印文字。文字直接写在正文里，数字只能来自记录")
-        raise PageError(f"[= {value!r} =] 不是测出来的。数字只能来自记录；常数直接写在代码里")
+        raise PageError(f"[= {shown(value)} =] 不是测出来的。数字只能来自记录；常数直接写在代码里")
 
     def vocabulary(self) -> dict[str, Callable[..., object]]:
         """Every name a page can use."""
@@ -316,8 +324,8 @@ class ClaimTag(Extension):
             return BROKEN
         try:
             return function(*arguments)
-        except PageError as error:
-            return self._page.wrong(current_line(), str(error))
+        except (PageError, *SLIPS) as error:
+            return self._page.wrong(current_line(), told(error))
 
     def _both(self, left: object, right: object) -> Verdict | Broken:
         return self._guard(claims.both, [left, right])
@@ -436,9 +444,8 @@ class PageEnvironment(SandboxedEnvironment):
 
             def __new__(cls, hint: str | None = None, obj: object = None, name: str | None = None, exc: object = None) -> Any:
                 known = "、".join(sorted(environment.page.vocabulary()))
-                return environment.page.wrong(
-                    current_line(), hint or f"不认识的名字 {name}。页面里能用：{known}，和自己 set 的名字"
-                )
+                what = f"不认识的名字 {name}" if name else f"这里没有这样东西（{hint}）"
+                return environment.page.wrong(current_line(), f"{what}。页面里能用：{known}，和自己 set 的名字")
 
         return Missing
 
@@ -452,16 +459,22 @@ class PageEnvironment(SandboxedEnvironment):
         try:
             template = super().from_string(source)
             text: str = template.render(page.vocabulary())
-        except TemplateSyntaxError as error:
-            page.wrong(error.lineno, f"写法不对：{error.message}")
-            return ""
-        except PageError as error:
-            page.wrong(line_of(error), str(error))
-            return ""
         except Exception as error:
-            page.wrong(line_of(error), f"{type(error).__name__}：{error}")
+            page.wrong(line_of(error), told(error))
             return ""
         return text
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        """Refuse what only an escape in a string can bring in, and digits that Jinja's lexer takes for a number and Python does not."""
+        try:
+            tree = super()._parse(source, name, filename)
+        except (SyntaxError, ValueError) as error:
+            lines = [frame.f_locals["lineno"] for frame, _ in walk_tb(error.__traceback__) if frame.f_code.co_name == "wrap"]
+            raise TemplateSyntaxError("这一行有读不懂的数字", lines[-1] if lines else 1) from None
+        for constant in tree.find_all(nodes.Const):
+            if isinstance(constant.value, str) and (found := NOT_TEXT.search(constant.value)):
+                raise TemplateSyntaxError(f"字符串里有不是文字的字符 {ascii(found[0])}", constant.lineno)
+        return tree
 
     @pass_context  # with a context Jinja cannot call it while compiling, where there is no line to name
     def _print(self, _: Context, value: object) -> str:
@@ -469,8 +482,8 @@ class PageEnvironment(SandboxedEnvironment):
             return ""
         try:
             return self.page.placed(self.page.place(value))
-        except PageError as error:
-            self.page.wrong(current_line(), str(error))
+        except (PageError, *SLIPS) as error:
+            self.page.wrong(current_line(), told(error))
             return ""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
@@ -485,11 +498,11 @@ class PageEnvironment(SandboxedEnvironment):
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Pages have no use for subscripts, and an escape from the sandbox may start with one."""
-        if isinstance(obj, Broken):
-            return obj
+        if isinstance(obj, Broken) or isinstance(argument, Broken):
+            return BROKEN
         if isinstance(obj, (list, tuple)) and isinstance(argument, int) and -len(obj) <= argument < len(obj):
             return obj[argument]
-        return self.page.wrong(current_line(), f"不能用下标 [{argument!r}]")
+        return self.page.wrong(current_line(), f"不能用下标 [{shown(argument)}]")
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805, PYI063 - Jinja's signature
         """Calls of the vocabulary; a mistake is noted with its line."""
@@ -535,10 +548,8 @@ class PageEnvironment(SandboxedEnvironment):
     def _try(self, action: Callable[[], Any]) -> Any:
         try:
             return action()
-        except PageError as error:
-            return self.page.wrong(current_line(), str(error))
-        except (TypeError, AttributeError, ValueError, ZeroDivisionError) as error:
-            return self.page.wrong(current_line(), f"参数不对：{error}")
+        except (PageError, *SLIPS) as error:
+            return self.page.wrong(current_line(), told(error))
 
 
 class PageTemplate:
@@ -567,11 +578,12 @@ def records_used(source: str, file: str, first_line: int) -> tuple[tuple[tuple[s
     environment = PageEnvironment()
     try:
         tree = environment.parse(source)
-    except TemplateSyntaxError as error:
-        return (), [Mistake(file, error.lineno + first_line - 1, f"写法不对：{error.message}")]
+        calls, named = list(tree.find_all(nodes.Call)), list(tree.find_all(nodes.Name))
+    except (TemplateSyntaxError, RecursionError) as error:
+        return (), [Mistake(file, line_of(error) + first_line - 1, told(error))]
     used: dict[str, int] = {}
     proper: set[int] = set()
-    for call in tree.find_all(nodes.Call):
+    for call in calls:
         if isinstance(call.node, nodes.Name) and call.node.name == "record":
             match call.args:
                 case [nodes.Const(value=str(name))] if not (call.kwargs or call.dyn_args or call.dyn_kwargs):
@@ -579,7 +591,7 @@ def records_used(source: str, file: str, first_line: int) -> tuple[tuple[tuple[s
                     proper.add(id(call.node))
     mistakes = [
         Mistake(file, name.lineno + first_line - 1, 'record 只能写成 record("实验名")，实验名是字面的字符串')
-        for name in tree.find_all(nodes.Name)
+        for name in named
         if name.name == "record" and id(name) not in proper
     ]
     return tuple(used.items()), mistakes
@@ -598,6 +610,8 @@ def current_line() -> int:
 
 def line_of(error: BaseException) -> int:
     """The innermost line of a template in a traceback. Jinja rewrites those frames to lines of the template."""
+    if isinstance(error, TemplateSyntaxError):
+        return error.lineno
     line = 1
     trace = error.__traceback__
     while trace is not None:
@@ -605,6 +619,26 @@ def line_of(error: BaseException) -> int:
             line = trace.tb_lineno
         trace = trace.tb_next
     return line
+
+
+def shown(value: object) -> str:
+    """A value as a page writes it; only its kind, where a page cannot."""
+    return repr(value) if isinstance(value, (bool, int, float, str)) else type(value).__name__
+
+
+def told(error: Exception) -> str:
+    """What an author is told of an error."""
+    match error:
+        case PageError():
+            return str(error)
+        case TemplateSyntaxError():
+            return f"写法不对：{error.message}"
+        case RecursionError() | SyntaxError() | MemoryError():  # in Python's words, about what Jinja made of the page
+            return "这一页的模板嵌套得太深：把它拆开，宏不能调用自己"
+        case TemplateError():
+            return f"页面里不能这样写：{error.message}"
+        case _:
+            return f"参数不对：{error}"
 
 
 def _contains_broken(value: object) -> bool:

@@ -77,7 +77,7 @@ def strip(title: str, rows: Sequence[tuple[str, SeriesView] | None], *, log: boo
     if not kept or any(series.unit != "s" for _, series in kept):
         raise PageError("strip() 要 [[名字, 一组时间], …]，至少一行")
     values = {name: _seconds(series) for name, series in kept}
-    middle = math.sqrt(min(map(min, values.values())) * max(map(max, values.values())))
+    middle = math.sqrt(min(map(min, values.values()))) * math.sqrt(max(map(max, values.values())))
     unit = time_unit(middle)
     data = [{"name": name, "value": float(unit.show(s, 6))} for name, seconds in values.items() for s in seconds]
     y = {"field": "name", "type": "nominal", "sort": list(values), "title": None}

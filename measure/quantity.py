@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 from measure.record import TIME_UNITS, Unit
 from measure.stats import Form, exactly
 
 PRINTED_UNITS = (("s", 0), ("ms", -3), ("µs", -6), ("ns", -9))
 BYTE_UNITS = (("GiB", 30), ("MiB", 20), ("KiB", 10))
+ANY_FLOAT = Context(prec=330)
+"""Digits enough for the whole part of any float."""
 MOST_DIGITS = 15
 """What a float holds of any decimal number."""
 NO_SPREAD = "样本的最小值和单独一轮都没有跨进程的误差。用 .typical"
@@ -232,7 +234,7 @@ def _rounded(value: float, digits: int) -> Decimal:
     exact = Decimal(repr(value))
     if exact == 0:
         return Decimal(0)
-    return exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=ROUND_HALF_EVEN)
+    return exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), ROUND_HALF_EVEN, ANY_FLOAT)
 
 
 def _plain(number: Decimal, digits: int) -> str:

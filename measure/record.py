@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable
+from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Literal, Self
 
@@ -49,7 +50,16 @@ def _portable(name: str) -> str:
     return name
 
 
+def _moment(text: str) -> str:
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(Z|\+00:00)", text) is None:
+        raise ValueError(f"{text!r} is not a moment in UTC, such as 2026-11-30T08:15:00Z")
+    datetime.fromisoformat(text)  # there is no 31 November
+    return text
+
+
 Finite = Annotated[float, AfterValidator(_finite)]
+Moment = Annotated[str, AfterValidator(_moment)]
+"""UTC, ISO 8601, to the second."""
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64), AfterValidator(_portable)]
 """Lower case, digits and hyphens: a portable file name on every system, also where case is folded."""
 
@@ -121,8 +131,7 @@ class Series(Model):
 class Conditions(Model):
     """The state of the machine right before or after a run."""
 
-    at: str
-    """UTC, ISO 8601."""
+    at: Moment
     load: Finite | None
     """Load average of the last minute; None where the system has none."""
     busy: Finite
@@ -140,7 +149,7 @@ class Run(Model):
     """Only what was set for this run on purpose; names without a path of this machine."""
     before: Conditions
     after: Conditions
-    wall: Finite
+    wall: Annotated[Finite, Field(gt=0)]
     cpu: Finite
     """User and system time of the process and its children, in seconds."""
     stdout: str
@@ -160,7 +169,7 @@ class Build(Model):
     compiler: str
     target: str | None = None
     """Target triple and the CPU it was compiled for; None where a publication does not say."""
-    binary_bytes: int | None = None
+    binary_bytes: Annotated[int, Field(gt=0, lt=2**50)] | None = None
     """None where a publication does not say."""
 
 
@@ -206,8 +215,8 @@ class Measured(Model):
     quick: bool
     """Few repetitions, for a smoke test; such a record is never committed and never shown."""
     protocol: int
-    started: str
-    finished: str
+    started: Moment
+    finished: Moment
     rounds: int
     inputs: dict[str, str]
     """What the result depends on by intention, each with a SHA-256: sources, locks, parameters."""

@@ -90,7 +90,7 @@ def _series(record: Measured) -> str:
         rounds = [view.round(k) for k in view.round_numbers]
         each = " / ".join(_statistic(r, "median") for r in rounds) if len(rounds) > 1 else ""
         cells = [view.id, str(view.n or "—"), _statistic(view, "min"), _statistic(view, "median"), _statistic(view, "p90"), each]
-        rows.append(f'<tr id="{view.anchor}">' + "".join(f"<td>{escape(c)}</td>" for c in cells) + "</tr>")
+        rows.append(f'<tr id="{escape(view.anchor)}">' + "".join(f"<td>{escape(c)}</td>" for c in cells) + "</tr>")
     head = "".join(f"<th>{h}</th>" for h in ["数据", "n", "最小", "中位数", "第 90 百分位", "各轮中位数"])
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
@@ -104,7 +104,7 @@ def _figures(record: Published) -> str:
             texts = {name: f"{figure.text} {figure.unit}" for name, figure in p.series.printed.items()}
             shown = [texts.get(name, "—") for name in ("min", "median", "p90", "value")]
             cells = [view.id, str(p.round or "—"), str(p.series.n or "—"), *shown, p.series.source]
-            anchor = f' id="{view.anchor}"' if k == 0 else ""
+            anchor = f' id="{escape(view.anchor)}"' if k == 0 else ""
             rows.append(f"<tr{anchor}>" + "".join(f"<td>{escape(c)}</td>" for c in cells) + "</tr>")
     names = ["数据", "轮", "n", "最小", "中位数", "第 90 百分位", "没有写明是哪种", "出处"]
     head = "".join(f"<th>{h}</th>" for h in names)

@@ -105,6 +105,8 @@ class _Session:
     runs: list[Run] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
+    """By metric."""
     said: set[str] = field(default_factory=set)
 
 
@@ -330,6 +332,10 @@ def _one(
         fail(str(error))
         return
     facts = tuple(_scrubbed(fact, root) for fact in facts)
+    for one in series:
+        if session.units.setdefault(one.metric, one.unit) != one.unit:
+            fail(f"单位不一致：{one.metric} 在这里是 {one.unit}，别处是 {session.units[one.metric]}")
+            return
     for fact in facts:
         if fact.name.startswith("version-"):
             name, value = fact.name.removeprefix("version-"), str(fact.value)

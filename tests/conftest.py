@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("ci", max_examples=60, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "long", settings.get_profile("ci"), max_examples=int(os.environ.get("FUZZ_INPUTS", "10000")), derandomize=False
+)
+settings.load_profile("ci")
 
 
 @pytest.fixture

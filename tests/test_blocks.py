@@ -72,6 +72,16 @@ def test_columns_choose_their_units_apart() -> None:
     assert cells(table, "td") == ["2.00", "3.00", "4.00", "5.00"]
 
 
+def test_a_column_of_any_size_has_a_unit() -> None:
+    assert cells(blocks.table(["a"], [[value(1e200)]], place), "td") == ["1" + 200 * "0"]
+
+
+def test_a_record_without_a_run_has_conditions_too() -> None:
+    """A machine may have none of the hardware."""
+    bare = SLOW_AND_FAST.model_copy(update={"runs": ()})
+    assert text(blocks.conditions(view(bare))).strip("|") == "2026-11-30 测得，5 轮，每轮各实现轮流跑、顺序交替，共 0 个进程。没有负载读数。"
+
+
 def test_rows_that_are_none_are_left_out_and_ragged_ones_refused() -> None:
     assert cells(blocks.table(["a"], [["x"], None], place), "td") == ["x"]
     with pytest.raises(PageError, match="表格有 2 列，这一行有 1 格：x"):

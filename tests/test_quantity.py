@@ -266,3 +266,9 @@ def test_two_experiments_on_one_machine_are_both_named() -> None:
 )
 def test_small_facts_have_a_power_of_ten(value: float, text: str) -> None:
     assert format_scientific(value, 3) == text
+
+
+@pytest.mark.parametrize("power", [27, 28, 40, 308])
+def test_a_number_of_any_size_can_be_printed(power: int) -> None:
+    assert format_number(float(f"1e{power}"), 2) == "1" + power * "0"
+    assert format_time(float(f"1e{power}")) == "1" + power * "0" + " s"

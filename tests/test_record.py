@@ -1,11 +1,12 @@
 """What a record accepts: closed, strict, without values that mean nothing."""
 
+import json
 from typing import Any
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from measure.record import Build, Fact, Machine, Measured, Name, Printed, Published, PublishedFact, PublishedSeries, Series
+from measure.record import Build, Fact, Machine, Measured, Name, Printed, Published, PublishedFact, PublishedSeries, Run, Series
 from tests.records import LAB, measured, runs
 
 STEADY: dict[str, Any] = {"metric": "matmul", "phase": "steady", "scope": "ready", "unit": "s"}
@@ -174,3 +175,35 @@ def test_c46_a_published_series_counts_once() -> None:
     assert len(Published.model_validate(whole | {"facts": (*facts,)}).facts) == 2
     with pytest.raises(ValidationError, match="appears twice"):
         Published.model_validate(whole | {"facts": (*facts, *facts)})
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "",
+        "yesterday",
+        "2026-11-30",
+        "2026-11-31T00:00:00Z",
+        "2026-11-30T00:00:00",
+        "2026-11-30T00:00:00+08:00",
+        "２026-11-30T00:00:00Z",
+    ],
+)
+def test_moments_are_moments(moment: str) -> None:
+    """What the build makes dates of has to be one."""
+    with pytest.raises(ValidationError, match=r"UTC|day is out of range"):
+        measured(*runs("torch", (0.5,)), finished=moment)
+
+
+@pytest.mark.parametrize("wall", [0, -1.0])
+def test_a_run_takes_time(wall: float) -> None:
+    """Its cores in use are CPU time over it."""
+    run = measured(*runs("torch", (0.5,))).model_dump(mode="json")["runs"][0] | {"wall": wall}
+    with pytest.raises(ValidationError, match="greater than 0"):
+        Run.model_validate_json(json.dumps(run))
+
+
+@pytest.mark.parametrize("size", [0, -1, 10**400])
+def test_a_binary_has_a_size_that_can_be(size: int) -> None:
+    with pytest.raises(ValidationError, match=r"than"):
+        Build(package="a", profile="release", declared="", resolved=(), compiler="", target="t", binary_bytes=size)

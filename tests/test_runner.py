@@ -319,6 +319,14 @@ def test_versions_have_to_agree(store: Store, program: Callable[..., RustProgram
         runner.run(experiment(*cases), store)
 
 
+def test_units_have_to_agree(store: Store, program: Callable[..., RustProgram]) -> None:
+    """C25: told as a failure, like any other; the runs are kept."""
+    cases = [Case("a", program("a")), Case("b", program("b", written=[line.replace('"ns"', '"byte"') for line in lines()]))]
+    with pytest.raises(RunFailedError, match="b，第 1 轮：单位不一致：matmul 在这里是 byte，别处是 s") as caught:
+        runner.run(experiment(*cases), store)
+    assert [run.case for run in caught.value.attempt.runs] == ["a"]
+
+
 def test_another_dtype_is_noted(store: Store, program: Callable[..., RustProgram]) -> None:
     """C24: read back from the result, and said at once; pages refuse the comparison."""
     cases = [Case(n, program(n, written=lines(facts=(fact("dtype", d),)))) for n, d in (("a", "f32"), ("b", "f64"))]
