@@ -165,7 +165,8 @@ def load_file(path: Path) -> Measured | Published:
 def parse(content: bytes, path: PurePath, cure: str = RESTORE) -> Measured | Published:
     """Check what a record file holds; `path` may lie in a commit. Raises `StoreError`."""
     try:
-        data = strict_json(content.decode("utf-8-sig"))
+        text = content.decode("utf-8-sig")
+        data = strict_json(text)
     except ValueError as error:
         raise StoreError(f"{path}：记录损坏（{error}）。{cure}") from None
     version = data.get("schema_version") if isinstance(data, dict) else None
