@@ -244,8 +244,9 @@ def _plain(number: Decimal, digits: int) -> str:
 
 
 def format_number(value: float, digits: int) -> str:
-    """A ratio or count: `digits` significant digits, whole numbers never cut."""
-    rounded = _rounded(value, max(digits, len(str(int(abs(value))))))
+    """A ratio or count: `digits` significant digits; a ratio keeps three before the point, a whole number all."""
+    before = len(str(int(abs(value))))
+    rounded = _rounded(value, max(digits, before if float(value).is_integer() else min(before, 3)))
     return _plain(rounded, digits)
 
 
