@@ -164,9 +164,7 @@ def conditions(view: RecordView) -> Placed:
     if isinstance(record, Published):
         text = f"这是发表过的数字（{record.source}），不是这个项目跑出来的。{record.conditions}。"
     else:
-        text = (
-            f"{record.started[:10]} 测得，{record.rounds} 轮，每轮各实现轮流跑、顺序交替，共 {len(record.runs)} 个进程。{view.load_note()}"
-        )
+        text = f"{record.started[:10]} 测得，{record.rounds} 轮，每轮各实现轮流跑、顺序交替，共 {len(record.runs)} 个进程。{view.load_note()}"
         if record.runs:  # there are none where this machine has none of the hardware
             busy = [c.busy for r in record.runs for c in (r.before, r.after)]
             text += f"；每次运行前后，全机 CPU 占用 {min(busy):.0%} 到 {max(busy):.0%}"

@@ -10,7 +10,6 @@ import hashlib
 import shutil
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal, Self
 
@@ -201,20 +200,7 @@ def _flaws(record: Measured) -> list[str]:
         flaws.append(f"{record.experiment}：是 --quick 的试跑。{cure}")
     if record.failures or not record.runs:
         flaws.append(f"{record.experiment}：有失败的运行，或者一次也没有运行。{cure}")
-    if _when(record) is None:
-        flaws.append(f"{record.experiment}：测完的时间不是 ISO 8601。{cure}")
     return flaws
-
-
-def _when(record: Measured) -> datetime | None:
-    """When it was finished; None where the record does not say it in a form that can be compared."""
-    try:
-        when = datetime.fromisoformat(record.finished)
-    except ValueError:
-        return None
-    if not record.finished.isprintable():  # anything may stand between date and time
-        return None
-    return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 def _printable(text: str) -> str:
@@ -248,8 +234,7 @@ def compare(bundle: Bundle, store: Store, known: Collection[str], *, older: bool
         elif old == record:
             taken.append(Taken(name, "same", record.finished, old.finished))
         else:
-            new_at, old_at = _when(record), _when(old)
-            if not older and new_at is not None and old_at is not None and new_at <= old_at:
+            if not older and record.finished <= old.finished:  # both in UTC, to the second, in one form
                 problems.append(
                     f"{name}：这里的记录测于 {old.finished}，包里的测于 {record.finished}，不比它新。要换成包里的，加 --older"
                 )

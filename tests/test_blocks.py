@@ -79,7 +79,10 @@ def test_a_column_of_any_size_has_a_unit() -> None:
 def test_a_record_without_a_run_has_conditions_too() -> None:
     """A machine may have none of the hardware."""
     bare = SLOW_AND_FAST.model_copy(update={"runs": ()})
-    assert text(blocks.conditions(view(bare))).strip("|") == "2026-11-30 测得，5 轮，每轮各实现轮流跑、顺序交替，共 0 个进程。没有负载读数。"
+    assert (
+        text(blocks.conditions(view(bare))).strip("|")
+        == "2026-11-30 测得，5 轮，每轮各实现轮流跑、顺序交替，共 0 个进程。没有负载读数。"
+    )
 
 
 def test_rows_that_are_none_are_left_out_and_ragged_ones_refused() -> None:

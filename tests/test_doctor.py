@@ -46,7 +46,7 @@ def lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A quiet machine with all the software, called `lab`."""
     monkeypatch.setenv("MEASURE_MACHINE", "lab")
     monkeypatch.setenv("CARGO_TARGET_DIR", str(tmp_path / "target"))
-    monkeypatch.setattr(machine, "conditions", lambda: Conditions(at="", load=0.25, busy=0.0))
+    monkeypatch.setattr(machine, "conditions", lambda: Conditions(at="2026-11-30T08:00:00Z", load=0.25, busy=0.0))
     monkeypatch.setattr(staleness, "missing_package", lambda package, root: None)
     monkeypatch.setattr(staleness, "pinned", lambda package, root: "2.15.0")
     monkeypatch.setattr(cargo, "missing", lambda: None)
@@ -142,7 +142,7 @@ def test_rust_is_not_asked_for_where_nothing_needs_it(store: Store, monkeypatch:
 
 
 def test_a_busy_machine_and_a_missing_browser_are_only_notes(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "conditions", lambda: Conditions(at="", load=1.5, busy=0.75))
+    monkeypatch.setattr(machine, "conditions", lambda: Conditions(at="2026-11-30T08:00:00Z", load=1.5, busy=0.75))
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}" if name == "cc" else None)
     report = examine(store)
     cores = report.machine.cores
