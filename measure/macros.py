@@ -471,9 +471,9 @@ class PageEnvironment(SandboxedEnvironment):
         except (SyntaxError, ValueError) as error:
             lines = [frame.f_locals["lineno"] for frame, _ in walk_tb(error.__traceback__) if frame.f_code.co_name == "wrap"]
             raise TemplateSyntaxError("这一行有读不懂的数字", lines[-1] if lines else 1) from None
-        for node in tree.find_all(nodes.Const):
-            if isinstance(node.value, str) and (found := NOT_TEXT.search(node.value)):
-                raise TemplateSyntaxError(f"字符串里有不是文字的字符 {found[0]!a}", node.lineno)
+        for literal in tree.find_all(nodes.Const):
+            if isinstance(literal.value, str) and (found := NOT_TEXT.search(literal.value)):
+                raise TemplateSyntaxError(f"字符串里有不是文字的字符 {found[0]!a}", literal.lineno)
         return tree
 
     @pass_context  # with a context Jinja cannot call it while compiling, where there is no line to name

@@ -146,17 +146,18 @@ def _alone(experiment: Experiment, store: Store, progress: Progress, root: Path)
     here = machine.this_machine(store.fingerprint)
     _check_can_run(experiment, store, here, root)
     with _ended_by_sigterm(), machine.exclusive(lambda: progress.note("另一个测量正在进行，等它结束")):
-        _end_orphans()
+        _end_orphans(progress)
         yield here
 
 
-def _end_orphans() -> None:
+def _end_orphans(progress: Progress) -> None:
     """End what a runner that was killed left running, before anything is timed beside it."""
     link = machine.cache_dir() / RUNNING
     try:
         scratch = link.readlink()
     except OSError:
         return
+    progress.note("上一次测量没有正常结束，先结束它留下的程序")
     end_all(None, str(scratch / OUT))
     if scratch.name.startswith(SCRATCH):
         shutil.rmtree(scratch, ignore_errors=True)

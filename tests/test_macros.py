@@ -6,7 +6,7 @@ import pytest
 
 from measure import late
 from measure.blocks import Links
-from measure.macros import Mistake, Page, PageEnvironment, Record, records_used
+from measure.macros import Mistake, Page, PageEnvironment, Record, records_used, told
 from measure.record import Measured
 from measure.view import RecordView
 from tests.records import EQUAL, SLOW_AND_FAST, measured, rounds
@@ -62,6 +62,37 @@ def test_each_mistake_names_file_line_thing_and_cure(source: str, says: str) -> 
     assert len(found) == 1, found
     assert found[0].startswith("docs/p.md:5：")
     assert says in found[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("[= 0E０ =]", "写法不对：这一行有读不懂的数字"),
+        ("[= 1" + "0" * 5000 + " =]", "写法不对：这一行有读不懂的数字"),
+        ('[= not_tested("\\ud800") =]', r"写法不对：字符串里有不是文字的字符 '\ud800'"),
+        ('[= not_tested("\\ue000\\ue010\\ue001") =]', r"写法不对：字符串里有不是文字的字符 '\ue000'"),
+        ("[= slow[nothing] =]", "不认识的名字 nothing"),
+        ("[= table =]", "[= function =] 不是测出来的"),
+        ("[% claim q('1') > 1e400 %]大[% endclaim %]", "参数不对"),
+        ("[% for a in 5 %][% endfor %]", "参数不对：'int' object is not iterable"),
+        ("[% inferred %][= caller =][% endinferred %]", "不认识的名字 caller"),
+    ],
+)
+def test_what_python_would_stumble_over_is_a_mistake_with_its_line(source: str, says: str) -> None:
+    found = wrong(f"\n\n{source}")
+    assert len(found) == 1, found
+    assert found[0].startswith("docs/p.md:5：")
+    assert says in found[0]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["[= " + "(" * 5000 + " =]", "[= slow.n" + " + slow.n" * 5000 + " =]", "[% if slow.n %]" * 200 + "[% endif %]" * 200],
+)
+def test_templates_nested_too_deep_are_a_mistake(source: str) -> None:
+    _, mistakes = records_used(source, "docs/p.md", 1)
+    assert {m.message for m in mistakes} <= {told(RecursionError())}
+    assert [m.message for m in render(source)[1]] == [told(RecursionError())]
 
 
 def test_all_mistakes_of_a_page_are_listed() -> None:
