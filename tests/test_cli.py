@@ -42,7 +42,7 @@ def record(inputs: dict[str, str] | None = None, **changes: object) -> Measured:
     )  # fmt: skip
     made = Measured(
         schema_version=1, origin="measured", experiment="x", machine=machine.this_machine(), quick=False, protocol=1,
-        started="", finished="2026-01-01", rounds=1, inputs={"parameters": "0"} if inputs is None else inputs, versions={"torch": "2.15.0"}, runs=(one,),
+        started="2026-01-01T00:00:00Z", finished="2026-01-01T00:00:00Z", rounds=1, inputs={"parameters": "0"} if inputs is None else inputs, versions={"torch": "2.15.0"}, runs=(one,),
     )  # fmt: skip
     return made.model_copy(update=changes)
 
@@ -227,7 +227,7 @@ def test_an_import_that_is_refused_lists_all_reasons(store: Store, tmp_path: Pat
     monkeypatch.chdir(tmp_path)
     store.save(record())
     assert call(store, "export").exit_code == 0
-    newer = record(finished="2026-02-01", machine=machine.this_machine().model_copy(update={"cpu": "other"}))
+    newer = record(finished="2026-02-01T00:00:00Z", machine=machine.this_machine().model_copy(update={"cpu": "other"}))
     there = Store(tmp_path / "there")
     there.save(newer)
     result = call(there, "import", "lab.bundle.json")

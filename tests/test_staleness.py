@@ -75,7 +75,7 @@ def experiment(rounds: int = 5, threads: str = "1", data: tuple[str, ...] = ()) 
 
 def record(inputs: dict[str, str], machine: Machine = HERE, quick: bool = False) -> Measured:
     return Measured(
-        schema_version=1, origin="measured", experiment="x", machine=machine, quick=quick, protocol=1, started="", finished="2026-01-01",
+        schema_version=1, origin="measured", experiment="x", machine=machine, quick=quick, protocol=1, started="2026-01-01T00:00:00Z", finished="2026-01-01T00:00:00Z",
         rounds=1, inputs=inputs, versions={}, runs=(),
     )  # fmt: skip
 
