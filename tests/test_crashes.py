@@ -388,7 +388,7 @@ def test_c14_a_disk_that_fills_up_while_it_is_measured(small_disk: Path, project
     (project.root / "fill").write_text(str(small_disk / "filler"), encoding="utf-8")
     said = refused(project.start("measure", "--records", str(records), "run", "fake", "--force"))
     assert f"{path}：磁盘满了" in said
-    assert "原来的记录没有动" in said
+    assert "原来的文件没有动" in said
     assert path.read_bytes() == old
     (kept, place) = re.findall(r"这次测的存在 (\S+)，改好之后把它复制到 (\S+)", said)[0]
     assert place == str(path)
@@ -433,7 +433,7 @@ def test_c14_read_only_folders(project: Project, read_only: Callable[[Path], Non
     before = project.never_two_at_once()
     read_only(project.record.parent)
     said = refused(project.start("measure", "run", "fake", "--force"))
-    assert re.search(r"records/measured/lab/fake\.json：(文件系统是只读的|没有权限)（.*）。.*原来的记录没有动", said), said
+    assert re.search(r"records/measured/lab/fake\.json：(文件系统是只读的|没有权限)（.*）。.*原来的文件没有动", said), said
     assert project.never_two_at_once() == before
     project.version(2)
     project.well("mkdocs", "build")

@@ -111,7 +111,7 @@ def test_c08_a_rename_that_fails_leaves_a_site_to_recover(site: Path, monkeypatc
 
 def test_c08_a_new_site_that_cannot_be_put_in_place_leaves_the_old_one_there(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without help of the next build."""
-    monkeypatch.setattr(publish, "_exchange", lambda a, b: False)
+    monkeypatch.setattr(publish, "exchange", lambda a, b: False)
     rename = Path.rename
 
     def refuse(self: Path, target: Path) -> Path:
