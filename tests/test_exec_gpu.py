@@ -78,7 +78,8 @@ def test_every_clock_is_read_where_it_says(tmp_path: Path, monkeypatch: pytest.M
     assert all(ready >= call + NAP for call, ready in stamps)
     assert series["matmul", "device", 128].samples == (12_345e-9,) * 3
     assert min(series["matmul-dropped", "ready", 128].samples) >= NAP
-    assert device.syncs == 9  # three each: with sync, dropped, the other size
+    # three each: with sync, dropped, the other size; nine for the self-check, or more if it is tried again; six for calls in a row
+    assert device.syncs >= 3 * 3 + 9 + 6
 
 
 def test_a_first_call_returns_before_its_result_is_there(
