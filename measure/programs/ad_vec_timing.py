@@ -15,11 +15,11 @@ if not __package__:  # started by its path: the package `measure` lies two folde
 
 from measure.programs import process
 from measure.programs.tenferro_lines import VECTOR
-from measure.protocol import Report, doubling, time_then
+from measure.protocol import Report, time_then
 
 N = 1000
 TRIALS = 3
-CALLS, QUICK_CALLS, CHECK_CALLS = 2000, 100, 1000
+CALLS, QUICK_CALLS = 2000, 100
 TOLERANCE = 1e-14
 """Of one entry of the gradient; the greatest is near 2.4."""
 
@@ -49,8 +49,6 @@ def measure(report: Report, calls: int) -> None:
         p90 = quantiles(timing.samples, n=10, method="inclusive")[-1]
         low, middle, high = (ns / 10**3 for ns in (min(timing.samples), median(timing.samples), p90))
         print(VECTOR.format(torch=imported, trial=trial, min=low, median=middle, p90=high), flush=True)
-    waited = doubling(CHECK_CALLS, lambda: jax.block_until_ready(gradient(x)), lambda last: float(last[0]))
-    report.fact("grad-doubling", waited)
     report.fact("torch-imported", imported)
     report.fact("checksum", float(gradient(x).sum()))
     report.fact("max-error", error)
