@@ -129,7 +129,7 @@ def _figure(data: list[Any], encoding: dict[str, Any], layers: list[Any], headin
         },
     }
     svg = _svg(json.dumps(spec, ensure_ascii=False, sort_keys=True))
-    html = f'<figure class="plot" role="img" aria-label="{escape(heading)}：{escape(described)}">{svg}</figure>'
+    html = f'<figure class="plot" data-search-exclude="1" role="img" aria-label="{escape(heading)}：{escape(described)}">{svg}</figure>'
     return Placed(described, html, block=True)
 
 
