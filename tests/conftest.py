@@ -5,16 +5,46 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from measure.experiment import RustProgram
+from measure.store import Store
+from tests import programs
+from tests.books import GOOD, OTHER, write
 
 settings.register_profile("ci", max_examples=60, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
     "long", settings.get_profile("ci"), max_examples=int(os.environ.get("FUZZ_INPUTS", "10000")), derandomize=False
 )
 settings.load_profile("ci")
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Path:
+    """Two good pages, and a record on each of two machines that tell opposite stories."""
+    return write(tmp_path / "book", {"a.md": GOOD, "b.md": OTHER})
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quiet machine called `lab`, whose Rust programs are scripts in tmp_path/bin."""
+    programs.lab(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "records")
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[..., RustProgram]:
+    """Make a program: it writes `written` to MEASURE_OUT, then runs `body` (Python)."""
+    return partial(programs.program, tmp_path)
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 
 from measure.check import check
 from measure.store import Store
+from tests.books import INPUTS, OTHER, SETS, change, contents, mistakes, of
 from tests.records import SLOW_AND_FAST
-from tests.test_hooks import GOOD, INPUTS, OTHER, SETS, change, contents, mistakes, of, write
 
 pytestmark = pytest.mark.filterwarnings("default")  # of MkDocs, its plugins and jieba: not ours to mend
 BAD = f"""---
@@ -29,11 +29,6 @@ tags: [a]
 [= record("nope").version("x") =]
 """
 """A mistake of each kind; the claim holds on the reference machine and not on the other."""
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Path:
-    return write(tmp_path / "book", {"a.md": GOOD, "b.md": OTHER})
 
 
 def found(book: Path) -> list[str]:

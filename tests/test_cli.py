@@ -47,11 +47,6 @@ def record(inputs: dict[str, str] | None = None, **changes: object) -> Measured:
     return made.model_copy(update=changes)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "records")
-
-
 def call(store: Store, *args: str) -> Result:
     return CliRunner().invoke(cli.main, ["--records", str(store.root), *args])
 

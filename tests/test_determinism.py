@@ -12,7 +12,7 @@ import pytest
 
 from measure.store import Store
 from tests import elsewhere
-from tests.test_hooks import GOOD, OTHER, REVERSED, SETS, contents, good, of, write
+from tests.books import GOOD, OTHER, REVERSED, SETS, contents, good, of, write
 
 BLOCKS = f"""{SETS}# 各种块
 

@@ -59,11 +59,6 @@ def lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: Usage(100 << 30, 0, 100 << 30))
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "records")
-
-
 def examine(store: Store, *experiments: Experiment) -> Report:
     return doctor.examine(experiments or EXPERIMENTS, store)
 

@@ -9,120 +9,20 @@ import platform
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from measure import cargo, machine, privacy, runner, staleness
-from measure.experiment import Case, Experiment, PythonProgram, RustProgram
-from measure.record import Build, Machine, Measured
+from measure.experiment import Case, PythonProgram, RustProgram
+from measure.record import Machine, Measured
 from measure.runner import NotRunnableError, RunFailedError
 from measure.store import NotWrittenError, Store, StoreError
+from tests.programs import ROOT, Notes, experiment, fact, failure, lines, marked
 
-ROOT = Path(__file__).parent.parent
-MARK = "MEASURE_TEST_MARK"
-
-
-class Notes:
-    """A progress display that remembers."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-        self.steps: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-    def step(self, what: str, done: int, total: int, left: float | None, detail: str = "") -> None:
-        self.steps.append(f"{done}/{total} {what}")
-
-
-@pytest.fixture(autouse=True)
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A quiet machine called `lab`, whose Rust programs are scripts in tmp_path/bin."""
-    monkeypatch.setenv("MEASURE_MACHINE", "lab")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(machine, "WINDOW", 0.01)
-    monkeypatch.setattr(runner, "QUIET_LIMIT", 0)
-    monkeypatch.setattr(staleness, "inputs", lambda experiment, root=ROOT: {"parameters": "0"})
-    monkeypatch.setattr(cargo, "missing", lambda: None)
-    monkeypatch.setattr(cargo, "build", lambda package, on_crate, root, features: tmp_path / "bin" / package)
-    monkeypatch.setattr(cargo, "describe", lambda program, binary, root: described(program.package))
-    monkeypatch.setattr(cargo, "compiler", lambda root: {"rustc": "rustc 1.95.0", "release": "1.95.0"})
-
-
-def described(package: str) -> Build:
-    return Build(
-        package=package, profile="release", declared="burn = 1", resolved=("burn-flex v1 []",), compiler="rustc 1.95.0", target="t", binary_bytes=1
-    )  # fmt: skip
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "records")
-
-
-def fact(name: str, value: str) -> str:
-    """One line of the protocol."""
-    return json.dumps({"type": "fact", "name": name, "value": value})
-
-
-def lines(
-    samples: str = "[1000, 2000]", threads: int = 1, facts: tuple[str, ...] = (), end: int | None = None, quick: bool = False
-) -> list[str]:
-    """What a well-behaved program writes."""
-    series = {"type": "series", "metric": "matmul", "phase": "steady", "scope": "ready", "unit": "ns", "warm_up": 1, "cores": 1.0}
-    body = [
-        json.dumps({"type": "header", "protocol": 1, "program": "fake", "quick": quick}),
-        json.dumps(series)[:-1] + f', "samples": {samples}}}',
-        json.dumps({"type": "fact", "name": "threads", "value": threads}),
-        *facts,
-    ]
-    return [*body, json.dumps({"type": "end", "lines": len(body) if end is None else end})]
-
-
-@pytest.fixture
-def program(tmp_path: Path) -> Callable[..., RustProgram]:
-    """Make a program: it writes `written` to MEASURE_OUT, then runs `body` (Python)."""
-
-    def make(name: str, body: str = "", written: list[str] | None = None) -> RustProgram:
-        file = tmp_path / "bin" / name
-        file.parent.mkdir(exist_ok=True)
-        text = "\n".join(lines() if written is None else written) + "\n"
-        start = f"#!{sys.executable}\nimport os, subprocess, sys, time\nopen(os.environ['MEASURE_OUT'], 'w').write({text!r})\n"
-        file.write_text(start + textwrap.dedent(body), encoding="utf-8")
-        file.chmod(0o755)
-        return RustProgram(name)
-
-    return make
-
-
-def experiment(*cases: Case, rounds: int = 1, timeout: float = 20) -> Experiment:
-    return Experiment("x", "?", lambda machine: cases, rounds, timeout, estimate=1)
-
-
-def failure(store: Store, case: Case, timeout: float = 20) -> tuple[str, str]:
-    """Reason and stderr of the one failure that running `case` gives; nothing good is stored."""
-    with pytest.raises(RunFailedError) as caught:
-        runner.run(experiment(case, timeout=timeout), store)
-    attempt = caught.value.attempt
-    assert store.load("x", "lab") is None
-    assert store.path("failed", "lab", "x").exists()
-    assert case.name in str(caught.value)
-    (only,) = attempt.failures
-    return only.reason, only.stderr
-
-
-def marked(mark: str) -> list[psutil.Process]:
-    """Living processes that carry `mark` on their command line."""
-    return [
-        p for p in psutil.process_iter(["cmdline", "status"])
-        if mark in " ".join(p.info["cmdline"] or ()) and p.info["status"] != psutil.STATUS_ZOMBIE and p.pid != os.getpid()
-    ]  # fmt: skip
+pytestmark = pytest.mark.usefixtures("lab")
 
 
 def test_a_whole_record(store: Store, program: Callable[..., RustProgram]) -> None:
@@ -481,7 +381,7 @@ class TestBringUpToDate:
     """What the site's build asks for before it renders pages."""
 
     @pytest.fixture(autouse=True)
-    def experiments(self, monkeypatch: pytest.MonkeyPatch, program: Callable[..., RustProgram]) -> None:
+    def experiments(self, lab: None, monkeypatch: pytest.MonkeyPatch, program: Callable[..., RustProgram]) -> None:
         self.inputs = {"parameters": "0"}
         x = experiment(Case("a", program("a")))
         monkeypatch.setattr(runner, "load_all", lambda: {"x": x})
