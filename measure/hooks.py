@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -32,6 +33,7 @@ from pymdownx.snippets import SnippetMissingError
 from measure import disk, handtyped, late, publish, record_pages, staleness
 from measure.blocks import Links
 from measure.experiment import Experiment, load_all
+from measure.links import Page as Html
 from measure.links import dead_links
 from measure.machine import locked
 from measure.macros import Mistake, Page, PageEnvironment, body_of, records_for, records_used
@@ -266,7 +268,9 @@ def _assign_machines(b: Build, here: str | None) -> None:
                 and b.store.find(name, b.machine_of[page]) is None
             ):
                 have = "、".join(sorted({m for m, n in b.records if n == name})) or "（都没有）"
-                what = f"{name} 在 {b.machine_of[page]} 上没有记录；有记录的机器：{have}。运行 measure run {name}"
+                attempt = b.store.path("failed", b.machine_of[page], name)
+                failed = "".join(f"上一次测量失败：{why}。" for why in staleness.failures(attempt))
+                what = f"{name} 在 {b.machine_of[page]} 上没有记录；有记录的机器：{have}。{failed}运行 measure run {name}"
                 b.mistakes.append(Mistake(f"docs/{page}", line, what))
 
 
@@ -394,6 +398,7 @@ def on_page_content(html: str, page: SitePage, config: MkDocsConfig, files: File
     if page._title_from_render:
         page._title_from_render = late.as_text(page._title_from_render, values, str)
     for item in page.toc:
+        _named(item, b, here)
         _untoken(item, values)
     if source in b.machine_of:
         head, mark, tail = html.partition("</h1>")
@@ -405,6 +410,17 @@ def _untoken(item: Any, values: list[late.Placed]) -> None:
     item.title = late.as_text(item.title, values)
     for child in item.children:
         _untoken(child, values)
+
+
+def _named(item: Any, b: Build, here: Page) -> None:
+    """Markdown numbers what has no word to make an id of, and every heading above it would move the number."""
+    if re.fullmatch(r"_\d+", item.id):
+        placed, words = late.values_in(item.title, here.values), late.without_tokens(item.title).strip()
+        line = placed[0].line + here.first_line - 1 if placed else _line_holding(b.root / here.file, words)
+        what = f"标题「{words or '[= … =]'}」里没有可以做锚点的字：加上字，或写 {{#名字}}"
+        b.mistakes.append(Mistake(here.file, line, what))
+    for child in item.children:
+        _named(child, b, here)
 
 
 def _switch(b: Build, page: SitePage) -> str:
@@ -434,12 +450,15 @@ def _switch(b: Build, page: SitePage) -> str:
 def on_env(env: Any, config: MkDocsConfig, files: Files) -> Any:
     """All pages are rendered: refuse the site if anything was wrong, listing everything."""
     b = build()
-    pages = {f.page.file.dest_uri: f.page.content or "" for f in files.documentation_pages() if f.page is not None}
+    pages = {f.page.file.dest_uri: Html(f.page.content or "") for f in files.documentation_pages() if f.page is not None}
     sources = {f.dest_uri: f.src_uri for f in files.documentation_pages()}
     others = {f.dest_uri for f in files} - pages.keys()
     for destination, link in dead_links(pages, others):
         source = b.original.get(sources[destination], sources[destination])
         b.mistakes.append(Mistake(f"docs/{source}", _line_with(b, source, link), f"链接 {link} 没有去处"))
+    for destination, html in pages.items():
+        source = b.original.get(sources[destination], sources[destination])
+        b.mistakes += [Mistake(f"docs/{source}", _line_with(b, source, what), why) for what, why in html.refused]
     if b.mistakes and not b.serving:
         raise BuildError(_listing(b.mistakes))
     return env

@@ -5,6 +5,7 @@ A run counts only whole. Any failure keeps the attempt beside the good record an
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import shutil
@@ -42,6 +43,9 @@ RUNNING = "running"
 
 OUT = "measure.jsonl"
 """The file in a child's folder that MEASURE_OUT names."""
+
+SET_CHILD_SUBREAPER = 36
+"""Of `prctl`, in Linux' own headers."""
 
 MOST_OUTPUT = 1 << 20
 """Bytes of stdout beyond which a program is taken to have lost its way."""
@@ -337,6 +341,10 @@ def _one(
         if session.units.setdefault(one.metric, one.unit) != one.unit:
             fail(f"单位不一致：{one.metric} 在这里是 {one.unit}，别处是 {session.units[one.metric]}")
             return
+    earlier = next((r for r in session.runs if r.case == case.name and r.params == dict(case.params)), None)
+    if earlier is not None and (differ := _names(earlier.series) ^ _names(series)):
+        fail(f"测量序列和第 {earlier.round} 轮不一样：{'、'.join(sorted(differ))} 只有一轮有")
+        return
     for fact in facts:
         if fact.name.startswith("version-"):
             name, value = fact.name.removeprefix("version-"), str(fact.value)
@@ -367,6 +375,10 @@ def _one(
             facts=facts,
         )
     )
+
+
+def _names(series: Iterable[Series]) -> set[str]:
+    return {describe(f"{s.metric}/{s.phase}/{s.scope}", s.params) for s in series}
 
 
 def _scrubbed(fact: Fact, root: Path) -> Fact:
@@ -405,6 +417,8 @@ def _last(text: str, lines: int = 10) -> str:
 
 def execute(command: list[str], env: Mapping[str, str], timeout: float, root: Path = cargo.ROOT) -> Outcome:
     """Run one child in a session and an empty folder of its own; when this returns or raises, nothing it started is alive."""
+    _adopt_orphans()
+    others = frozenset(child.pid for child in psutil.Process().children(recursive=True))
     with _scratch() as scratch:
         for name in ("work", "home", "tmp"):
             (scratch / name).mkdir()
@@ -434,7 +448,7 @@ def execute(command: list[str], env: Mapping[str, str], timeout: float, root: Pa
                 if waiter.is_alive():
                     problem = f"超时（超过 {timeout:g} 秒），已结束它和它启动的全部进程"
             finally:
-                end_all(process.pid, str(out))
+                end_all(process.pid, str(out), others)
             waiter.join()
         if problem is None:
             cpu = waiter.cpu
@@ -466,6 +480,12 @@ def _scratch() -> Iterator[Path]:
         link.unlink(missing_ok=True)
 
 
+def _adopt_orphans() -> None:
+    """On Linux a descendant whose parent died becomes our child, so that it is found whatever session and environment it fled to."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
 class _Waiter(threading.Thread):
     """Waits for a child and keeps its exit code and the CPU time of it and the children it waited for."""
 
@@ -477,7 +497,10 @@ class _Waiter(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        _, status, usage = os.wait4(self.process.pid, 0)
+        try:
+            _, status, usage = os.wait4(self.process.pid, 0)
+        except ChildProcessError:  # it was ended and waited for by `end_all`
+            return
         self.code = self.process.returncode = os.waitstatus_to_exitcode(status)
         self.cpu = usage.ru_utime + usage.ru_stime
 
@@ -499,16 +522,21 @@ def _head(file: Path, size: int) -> bytes:
         return stream.read(size)
 
 
-def end_all(group: int | None, out: str) -> None:
-    """Kill a child's process group, if it is known, and every descendant, also one that left it: they all carry its MEASURE_OUT.
+def end_all(group: int | None, out: str, others: frozenset[int] | None = None) -> None:
+    """Kill a child's process group, if it is known, and every descendant, also one that left it: they carry its MEASURE_OUT.
 
-    Repeated until none is found, since a process may have forked in between.
+    Where `others` are the processes of ours that were there before the child, all that came since are its descendants, whatever
+    they carry. Repeated until none is found, since a process may have forked in between.
     """
     for _ in range(20):
         if group is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, signal.SIGKILL)
-        left = [process for process in psutil.process_iter() if _belongs(process, group, out)]
+        left = {process for process in psutil.process_iter() if _belongs(process, group, out)}
+        if others is not None:
+            left |= {
+                child for child in psutil.Process().children(recursive=True) if child.pid not in others and child.pid != group
+            }
         if not left:
             return
         for process in left:

@@ -83,7 +83,7 @@ class Reasons:
 def reasons(found: Status, experiment: Experiment, store: Store, root: Path = ROOT) -> Reasons:
     """Why a record has the state that was found."""
     if found.state is State.MISSING:
-        return Reasons({}, (), tuple(_failures(store.path("failed", found.machine, experiment.id))))
+        return Reasons({}, (), tuple(failures(store.path("failed", found.machine, experiment.id))))
     if found.state not in (State.FRESH, State.STALE, State.FOREIGN):
         return Reasons({}, (), ())
     record = store.load(experiment.id, found.machine)
@@ -92,7 +92,7 @@ def reasons(found: Status, experiment: Experiment, store: Store, root: Path = RO
     return Reasons(differences(record, experiment, root), drift(record, root) if here else (), ())
 
 
-def _failures(attempt: Path) -> Iterator[str]:
+def failures(attempt: Path) -> Iterator[str]:
     """What went wrong; nothing where there was no attempt, or one that cannot be read."""
     with suppress(StoreError):
         kept = load_file(attempt) if attempt.exists() else None

@@ -72,6 +72,7 @@ def write(book: Path, pages: Mapping[str, str]) -> Path:
 
 def change(book: Path, pages: Mapping[str, str]) -> None:
     for name, text in pages.items():
+        (book / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
         (book / "docs" / name).write_bytes(text.encode())
 
 

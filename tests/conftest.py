@@ -16,6 +16,7 @@ from measure.experiment import RustProgram
 from measure.store import Store
 from tests import programs
 from tests.books import GOOD, OTHER, write
+from tests.projects import Project
 
 settings.register_profile("ci", max_examples=60, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
@@ -45,6 +46,19 @@ def store(tmp_path: Path) -> Store:
 def program(tmp_path: Path) -> Callable[..., RustProgram]:
     """Make a program: it writes `written` to MEASURE_OUT, then runs `body` (Python)."""
     return partial(programs.program, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that was founded once for all."""
+    root = tmp_path_factory.mktemp("pattern") / "project"
+    Project(root).found()
+    return root
+
+
+@pytest.fixture
+def project(pattern: Path, tmp_path: Path) -> Project:
+    return Project(Path(shutil.copytree(pattern, tmp_path / "project")))
 
 
 @pytest.fixture
