@@ -32,22 +32,28 @@ def number(q: Quantity, links: Links, text: str | None = None) -> Placed:
         raise PageError(f"{q.formula} 不是测出来的。正文里的常数直接写进代码或参数里")
     machine, experiment = q.basis.machine, q.basis.experiment.split("+")[0]
     changed = links.stale(machine, experiment)
-    late = f"；已过期：{'、'.join(changed)} 改过" if changed else ""
+    told = "；".join(filter(None, [q.note, q.taken, _late(changed)]))
     html = (
         f'<data class="measured{" stale" if changed else ""}" value="{q.value!r}" data-unit="{q.unit}" data-machine="{machine}" '
         f'data-experiment="{q.basis.experiment}" data-formula="{escape(q.formula)}">'
-        f'<a href="{escape(links.record(machine, experiment))}#{escape(q.anchor)}" title="{escape(q.note + late)}">{escape(shown)}</a></data>'
+        f'<a href="{escape(links.record(machine, experiment))}#{escape(q.anchor)}" title="{escape(told)}">{escape(shown)}</a></data>'
     )
     return Placed(shown, html)
+
+
+def _late(changed: Sequence[str]) -> str:
+    return f"已过期：{'、'.join(changed)} 改过" if changed else ""
 
 
 def fact(f: FactView, links: Links) -> Placed:
     """A fact, in full."""
     record = f.owner
     href = f"{links.record(record.machine, record.experiment)}#{f.anchor}"
+    changed = links.stale(record.machine, record.experiment)
+    told = "；".join(filter(None, [f.formula, record.taken, _late(changed)]))
     html = (
-        f'<data class="fact" value="{escape(str(f.fact.value))}" data-machine="{record.machine}" data-experiment="{record.experiment}" '
-        f'data-formula="{escape(f.formula)}"><a href="{escape(href)}">{escape(f.text())}</a></data>'
+        f'<data class="fact{" stale" if changed else ""}" value="{escape(str(f.fact.value))}" data-machine="{record.machine}" data-experiment="{record.experiment}" '
+        f'data-formula="{escape(f.formula)}"><a href="{escape(href)}" title="{escape(told)}">{escape(f.text())}</a></data>'
     )
     return Placed(f.text(), html)
 

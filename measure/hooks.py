@@ -30,7 +30,7 @@ from mkdocs.structure.pages import Page as SitePage
 from mkdocs.utils import get_relative_url
 from pymdownx.snippets import SnippetMissingError
 
-from measure import disk, handtyped, late, publish, record_pages, staleness
+from measure import disk, evidence, handtyped, late, publish, record_pages, staleness
 from measure.blocks import Links
 from measure.experiment import Experiment, load_all
 from measure.links import Page as Html
@@ -402,7 +402,7 @@ def on_page_content(html: str, page: SitePage, config: MkDocsConfig, files: File
         _untoken(item, values)
     if source in b.machine_of:
         head, mark, tail = html.partition("</h1>")
-        html = f"{head}{mark}\n{_switch(b, page)}{tail}"
+        html = f"{head}{mark}\n{_switch(b, page)}{evidence.summary(here.claims)}{tail}{evidence.listing(here.claims)}"
     return html
 
 
@@ -441,8 +441,12 @@ def _switch(b: Build, page: SitePage) -> str:
             url = base if machine == plain else f"{base}m/{machine}/"
             items.append(f'<a href="{get_relative_url(url, page.url)}">{label}</a>')
     names = [name for name, _ in b.needs[source] if name in b.experiments]
-    old = [name for name in names if b.changed.get((shown, name))]
-    stale = f'<p class="stale-notice">过期：{"、".join(old)} 的输入改过，数字是改动之前测的。</p>' if old else ""
+    old = [
+        f'<a href="{get_relative_url(f"records/{shown}/{name}/", page.url)}">{name}</a>（{"、".join(changed)} 改过）'
+        for name in names
+        if (changed := b.changed.get((shown, name)))
+    ]
+    stale = f'<p class="stale-notice">过期：{"、".join(old)}。来自这些记录的数字和结论是改动之前测的。</p>' if old else ""
     return f'<nav class="machines" aria-label="换一台机器看这一页">这一页的数字来自：{" · ".join(items)}</nav>{stale}'
 
 

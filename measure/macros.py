@@ -12,7 +12,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
 from traceback import walk_tb
 from typing import Any
 
@@ -23,12 +22,12 @@ from jinja2.parser import Parser
 from jinja2.runtime import Context, Undefined
 from jinja2.sandbox import SandboxedEnvironment
 
-from measure import blocks, claims, late, plots
+from measure import blocks, claims, evidence, late, plots
 from measure.blocks import Links
 from measure.claims import Verdict
+from measure.evidence import Claim
 from measure.late import Placed
 from measure.quantity import PageError, Quantity, constant, difference, ratio, total
-from measure.stats import State
 from measure.store import Records
 from measure.view import FactView, Family, RecordView, SeriesView, best
 
@@ -124,19 +123,6 @@ def records_for(machine: str, names: Iterable[str], records: Records) -> dict[st
         peers = tuple(r for (m, n), r in sorted(records.items()) if n == name and m != machine)
         found[name] = Record(None if record is None else RecordView(record, peers))
     return found
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What one claim came to in one rendering."""
-
-    line: int
-    """Of the file."""
-    arm: int
-    """Which of its sentences is shown, counted from 0; −1 where none is."""
-    state: State
-    evidence: str
-    sentence: str = ""
 
 
 @dataclass
@@ -377,9 +363,9 @@ class ClaimTag(Extension):
             self._page.wrong(current_line(), "claim 只能包住一段之内的句子，不能包住几段")
         if not body:
             return ""
-        mark = f'<span class="claim-mark" role="note" tabindex="0" title="{escape(claim.evidence)}" aria-label="依据：{escape(claim.evidence)}"></span>'
-        opened = Placed("", f'<span class="claim" data-claim="{claim.state}" data-evidence="{escape(claim.evidence)}">')
-        return f"{self._page.placed(opened)}{body}{self._page.placed(Placed('', mark + '</span>'))}"
+        opened = Placed("", f'<span class="claim" data-claim="{claim.state}">')
+        closed = Placed("", f"{evidence.mark(claim, index + 1)}</span>")
+        return f"{self._page.placed(opened)}{body}{self._page.placed(closed)}"
 
     def _inferred(self, caller: Callable[[], str]) -> str:
         opened = self._page.placed(Placed("", '<span class="inferred" title="解释，不是测量结果">'))

@@ -53,7 +53,9 @@ class Quantity:
     """For printed figures: a ratio that an effect has to exceed, since there are no samples."""
     significant: int = 3
     note: str = ""
-    """For the reader who points at the number: statistic, n, spread, load."""
+    """For the reader who points at the number: statistic, n, spread; of a computed one, from what it was computed."""
+    taken: str = ""
+    """On which machine, when, under which load."""
     anchor: str = ""
     """Where on the record's page the number stands."""
     across: tuple[str, ...] = ()
@@ -86,7 +88,8 @@ class Quantity:
             factor = float(other) ** power
             sign = "*" if power == 1 else "/"
             form = self.form * Form(exactly(factor)) if isinstance(self.form, Form) else self.form
-            return replace(self, value=self.value * factor, form=form, formula=f"{self.formula} {sign} {other}")
+            formula, note = f"{self.formula} {sign} {other}", f"{self.described} {sign} {other}"
+            return replace(self, value=self.value * factor, form=form, formula=formula, note=note)
         if not isinstance(other, Quantity):
             raise PageError(f"{self.formula} 不能和 {type(other).__name__} 相乘除")
         if power == 1 and "1" not in (self.unit, other.unit):
@@ -98,15 +101,18 @@ class Quantity:
         """Whether it is a difference, or a multiple of one."""
         return isinstance(self.form, Form) and self.form.minus is not None
 
+    @property
+    def described(self) -> str:
+        """Its formula and, unless that is a plain number, its value."""
+        if self.basis is None:
+            return self.formula
+        return f"{self.formula}（{self.text() if self.value > 0 else '不是正数'}）"
+
     def text(self) -> str:
         """As it stands on a page. Raises `PageError` for a difference that came out negative: no time is."""
         if self.value <= 0 and self.may_be_negative:
             raise PageError(f"{self.formula} 不是正数，不能印出来。先用 claim 判断它大于什么，再在那一支里写它")
-        if self.unit == "s":
-            return format_time(self.value, self.significant)
-        if self.unit == "byte":
-            return format_bytes(self.value, self.significant)
-        return format_number(self.value, self.significant)
+        return format_value(self.value, self.unit, self.significant)
 
 
 def check_comparable(a: Quantity, b: Quantity, across: tuple[str, ...] = ()) -> Basis | None:
@@ -148,7 +154,8 @@ def combine(a: Quantity, b: Quantity, power: int, across: tuple[str, ...] = ()) 
         form=_product(a.form, b.form, power),
         margin=max(margins, default=None),
         significant=2 if unit == "1" else 3,
-        note=f"{a.formula} {sign} {right}",
+        note=f"{a.described} {sign} {b.described}",
+        taken=_taken(a, b),
         anchor=a.anchor,
         across=across,
         least_of=a.least_of | b.least_of,
@@ -161,6 +168,11 @@ def _product(a: Form | str, b: Form | str, power: int) -> Form | str:
     if power == 1:
         return a * b
     return DIVIDED_BY_A_DIFFERENCE if b.minus else a.over(b.plus)
+
+
+def _taken(*operands: Quantity) -> str:
+    """Where and when the operands were measured, each record named once."""
+    return "；".join(dict.fromkeys(q.taken for q in operands if q.taken))
 
 
 def ratio(a: Quantity, b: Quantity, across: str | None = None) -> Quantity:
@@ -199,7 +211,8 @@ def _linear(terms: list[tuple[int, Quantity]], across: tuple[str, ...]) -> Quant
         basis = check_comparable(replace(first, basis=basis), q, across)
         if isinstance(form, Form):
             form = q.form if isinstance(q.form, str) else form + q.form if sign > 0 else form - q.form
-    formula = " ".join(f"{'-' if sign < 0 else '+'} {q.formula}" for sign, q in terms).removeprefix("+ ")
+    signed = [("-" if sign < 0 else "+", q) for sign, q in terms]
+    formula = " ".join(f"{sign} {q.formula}" for sign, q in signed).removeprefix("+ ")
     return Quantity(
         value=sum(sign * q.value for sign, q in terms),
         unit=first.unit,
@@ -207,7 +220,8 @@ def _linear(terms: list[tuple[int, Quantity]], across: tuple[str, ...]) -> Quant
         basis=basis,
         form=form,
         margin=max((q.margin for _, q in terms if q.margin is not None), default=None),
-        note=formula,
+        note=" ".join(f"{sign} {q.described}" for sign, q in signed).removeprefix("+ "),
+        taken=_taken(*(q for _, q in terms)),
         anchor=first.anchor,
         across=across,
         least_of=frozenset().union(*(q.least_of for _, q in terms)),
@@ -241,6 +255,13 @@ def _plain(number: Decimal, digits: int) -> str:
     """A rounded number without an exponent; zeros after the point are kept up to `digits` significant ones."""
     places = max(0, digits - 1 - number.adjusted()) if number else 0
     return f"{number:.{places}f}"
+
+
+def format_value(value: float, unit: Unit, digits: int = 3) -> str:
+    """A value in what suits its unit."""
+    if unit == "s":
+        return format_time(value, digits)
+    return format_bytes(value, digits) if unit == "byte" else format_number(value, digits)
 
 
 def format_number(value: float, digits: int) -> str:

@@ -15,7 +15,8 @@ from typing import Literal
 
 from measure import late
 from measure.blocks import Links
-from measure.macros import Claim, Page, PageEnvironment, body_of, records_for, records_used
+from measure.evidence import Claim
+from measure.macros import Page, PageEnvironment, body_of, records_for, records_used
 from measure.store import Records
 
 

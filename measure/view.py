@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from statistics import fmean, median
 
-from measure.quantity import MOST_DIGITS, NO_SPREAD, Basis, PageError, Quantity, check_comparable, format_scientific
+from measure.quantity import MOST_DIGITS, NO_SPREAD, Basis, PageError, Quantity, check_comparable, format_scientific, format_value
 from measure.record import (
     Absent,
     Build,
@@ -132,7 +133,7 @@ class SeriesView:
     @property
     def typical(self) -> Quantity:
         """The median of the run medians: exists for printed rounds too, and is what verdicts go by."""
-        medians = self._run_medians()
+        medians = self._run_medians
         return self._quantity(median(medians), "typical", 3, self._form(medians))
 
     @property
@@ -180,6 +181,7 @@ class SeriesView:
             form=self._form(used, "/cores"),
             significant=2,
             note=self._note("cores"),
+            taken=self._record.taken,
             anchor=self.anchor,
         )
 
@@ -207,6 +209,7 @@ class SeriesView:
             raise PageError(f"{self.id} 没有第 {k} 轮；有 {_list(str(p.round) for p in self._points)}")
         return SeriesView(self._record, chosen)
 
+    @cached_property
     def _run_medians(self) -> tuple[float, ...]:
         out = []
         for p in self._points:
@@ -224,7 +227,7 @@ class SeriesView:
         samples = [s for one in series if isinstance(one, Series) for s in one.samples]
         if samples:
             judged = name == "median" and len(self._points) > 1
-            return self._quantity(_of(samples, name), name, 3, self._form(self._run_medians()) if judged else NO_SPREAD)
+            return self._quantity(_of(samples, name), name, 3, self._form(self._run_medians) if judged else NO_SPREAD)
         printed = [one.printed[name] for one in series if isinstance(one, PublishedSeries) and name in one.printed]
         if len(printed) < len(series):
             raise PageError(f"{self.id} 没有发表 {name}")
@@ -254,6 +257,7 @@ class SeriesView:
             margin=PUBLISHED_MARGIN if published else None,
             significant=digits,
             note=self._note(statistic),
+            taken=self._record.taken,
             anchor=self.anchor,
         )
 
@@ -290,7 +294,19 @@ class SeriesView:
             names["typical"] = "发表的数，没有写明是哪种统计量" if self.n == 0 else "发表的数"
         rounds = f"{len(self._points)} 轮" if len(self._points) > 1 else "一轮"
         count = f"，{rounds}共 {self.n} 次" if self.n else ""
-        return f"{names[statistic]}{count}；{self._record.machine}；{self._record.load_note()}"
+        return f"{names[statistic]}{count}{self._spread}；{self._where()}"
+
+    @cached_property
+    def _spread(self) -> str:
+        """How far the runs lie apart; of a single one, its samples. Empty for printed figures."""
+        samples = [p.series.samples for p in self._points if isinstance(p.series, Series)]
+        if len(samples) > 1:
+            what, values = "各轮的中位数", self._run_medians
+        elif samples and len(samples[0]) > 1:
+            what, values = "样本", samples[0]
+        else:
+            return ""
+        return f"；{what} {format_value(min(values), self.unit)} 到 {format_value(max(values), self.unit)}"
 
 
 class RecordView:
@@ -437,7 +453,7 @@ class RecordView:
             raise PageError(f"{package} 的大小没有发表")
         basis = Basis(self.machine, self.experiment)
         return Quantity(
-            float(size), "byte", f"binary({package})", basis=basis, note=f"release 构建；{self.machine}", anchor="builds"
+            float(size), "byte", f"binary({package})", basis=basis, note="release 构建", taken=self.taken, anchor="builds"
         )
 
     def excerpt(self, name: str) -> Excerpt:
@@ -457,6 +473,12 @@ class RecordView:
         if len(values) > 1:
             raise PageError(f"{case} 的各次运行 {name} 不一致：{_list(values)}")
         return next(iter(values), None)
+
+    @cached_property
+    def taken(self) -> str:
+        """On which machine, when, and under which load it was measured."""
+        when = "已发表的数字" if isinstance(self._record, Published) else self._record.started[:10]
+        return f"{self.machine}，{when}；{self.load_note()}"
 
     def load_note(self, of: Sequence[Run | Output] = ()) -> str:
         """The load while it was measured, in words: during some of the runs, beside some of the outputs, or during all."""

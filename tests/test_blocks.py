@@ -47,7 +47,8 @@ def test_a_number_says_where_it_comes_from() -> None:
     assert html.startswith('<data class="measured" value="0.04" data-unit="s" data-machine="lab" data-experiment="x" ')
     assert 'data-formula="typical(slow/matmul/steady/ready)"' in html
     assert 'href="../records/lab/x/#slow-matmul-steady-ready"' in html
-    assert "5 轮共 15 次；lab；1 分钟负载 0.1 到 1.0" in html
+    told = ["各次运行中位数的中位数，5 轮共 15 次", "各轮的中位数 39.8 ms 到 40.2 ms", "slow/matmul/steady/ready"]
+    assert "；".join([*told, "lab，2026-11-30", "1 分钟负载 0.1 到 1.0"]) in html
     assert ">40.0 ms</a></data>" in html
 
 
@@ -55,6 +56,9 @@ def test_a_stale_number_says_so() -> None:
     html = blocks.number(view().series("slow", "matmul").typical, STALE).html
     assert 'class="measured stale"' in html
     assert "已过期：a.rs 改过" in html
+    html = blocks.fact(view().fact("dtype", "slow"), STALE).html
+    assert 'class="fact stale"' in html
+    assert "lab，2026-11-30；1 分钟负载 0.1 到 1.0；已过期：a.rs 改过" in html
 
 
 def test_a_column_of_times_has_one_unit() -> None:

@@ -15,6 +15,7 @@ PAGE_SIDE = (
     "view",
     "quantity",
     "claims",
+    "evidence",
     "stats",
     "blocks",
     "late",

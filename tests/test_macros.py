@@ -273,7 +273,7 @@ def test_a_shown_claim_carries_its_evidence() -> None:
     page = environment.page = Page("docs/p.md", "lab", 1, {"x": Record(RecordView(SLOW_AND_FAST))}, links, [])
     text = environment.from_string(SETS + "[% claim slow.typical > fast.typical %]慢[% endclaim %]").render()
     html = late.resolve(text, page.values, lambda value, reason: None)
-    assert html.startswith('<span class="claim" data-claim="holds" data-evidence="')
+    assert html.startswith('<span class="claim" data-claim="holds">慢<button type="button" class="claim-mark" id="claim-1" ')
     assert "typical(slow/matmul/steady/ready)（40.0 ms）" in html
 
 

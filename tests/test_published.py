@@ -311,7 +311,8 @@ def test_a_number_says_that_nobody_said_which_statistic_it_is() -> None:
     m = RecordView(timing("trg"))
     steady = m.series("jax", "value", phase="steady", scope="ready", setting="as-is").typical
     assert steady.text() == "161 ms"
-    assert steady.note.startswith("发表的数，没有写明是哪种统计量；apple-m2-max")
+    assert steady.note.startswith("发表的数，没有写明是哪种统计量；")
+    assert steady.taken.startswith("apple-m2-max，已发表的数字；")
     first = m.series("jax", "grad", phase="first", scope="ready", setting="as-is").typical
     assert (first.text(), first.note.split("；")[0]) == ("1.23 s", "发表的数，一轮共 1 次")
 

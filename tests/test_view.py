@@ -132,8 +132,11 @@ def test_samples_say_how_uncertain_their_median_is() -> None:
 
 
 def test_a_note_tells_statistic_count_machine_and_load(here: RecordView) -> None:
-    assert here.series("torch", "matmul").median.note == "中位数，3 轮共 8 次；lab；1 分钟负载 0.1 到 1.0"
-    assert here.series("burn", "matmul").median.note == "中位数，一轮共 1 次；lab；1 分钟负载 0.1 到 1.0"
+    torch, burn = here.series("torch", "matmul"), here.series("burn", "matmul")
+    assert torch.median.note == "中位数，3 轮共 8 次；各轮的中位数 2.00 s 到 4.50 s；torch/matmul/steady/ready/threads=1"
+    assert torch.round(3).median.note.startswith("中位数，一轮共 3 次；样本 2.25 s 到 9.00 s；")
+    assert burn.median.note == "中位数，一轮共 1 次；burn/matmul/steady/ready/threads=1@1"
+    assert torch.median.taken == burn.median.taken == "lab，2026-11-30；1 分钟负载 0.1 到 1.0"
 
 
 def test_c18_one_sample_shows_no_spread_and_gives_no_verdict(here: RecordView) -> None:

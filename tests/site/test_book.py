@@ -229,3 +229,50 @@ def rounds_of(series: str, record: Any) -> list[Any]:
         else [r | s | {"params": r["params"] | s["params"]} for r in record["runs"] for s in r["series"]]
     )
     return [s for s in flat if wanted.items() <= s.items() and [f"{k}={v}" for k, v in sorted(s["params"].items())] == settings]
+
+
+def test_a_sentence_opens_its_evidence(page: Page) -> None:
+    """By keyboard, without leaving the sentence; Escape closes it again."""
+    page.goto(PAGE)
+    mark = page.locator("article p .claim-mark").first
+    mark.focus()
+    page.keyboard.press("Enter")
+    opened = page.locator(".evidence li:popover-open")
+    opened.wait_for()
+    assert opened.get_attribute("id") == mark.get_attribute("popovertarget")
+    assert re.search(r"比值 [\d.]+，区间 [\d.]+ 到 [\d.]+", opened.inner_text())
+    page.keyboard.press("Escape")
+    assert page.locator(".evidence li:popover-open").count() == 0
+
+
+def test_the_head_counts_the_claims_and_lists_them_without_a_script(browser: Browser, address: str) -> None:
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto(f"{address}{PAGE}")
+    items = page.locator(".evidence li")
+    assert page.locator(".evidence li:visible").count() == 0
+    page.locator(".claims-count a").click()
+    assert page.locator(".evidence li:visible").count() == items.count() > 5
+    assert page.locator(".claims-count a").inner_text() == f"{items.count()} 条结论"
+    assert page.locator("article .claim").count() == items.count()
+
+
+def test_a_number_tells_its_run_to_pointer_keyboard_and_finger(browser: Browser, address: str) -> None:
+    page = browser.new_page(base_url=address)
+    page.goto(PAGE)
+    number = page.locator("article p data.measured a").first
+    title = number.get_attribute("title")
+    assert title is not None
+    assert re.search(r"\d+ 轮共 \d+ 次；各轮的中位数 .* 到 .*；linux-xeon-2c，20\d\d-\d\d-\d\d；1 分钟负载", title)
+    card = page.locator(".value-card:popover-open")
+    for by_keyboard in (False, True):
+        number.focus() if by_keyboard else number.hover()
+        card.wait_for()
+        assert card.locator("p").all_inner_texts() == title.split("；")
+        page.keyboard.press("Escape") if by_keyboard else page.mouse.move(0, 0)
+        card.wait_for(state="hidden")
+        assert number.get_attribute("title") == title
+    phone = browser.new_context(base_url=address, has_touch=True, viewport={"width": 390, "height": 844}).new_page()
+    phone.goto(PAGE)
+    phone.locator("article p data.measured a").first.tap()
+    phone.locator(".value-card:popover-open a").tap()
+    phone.wait_for_url("**/records/linux-xeon-2c/cpu-matmul/#*")
