@@ -7,15 +7,20 @@ build lists all mistakes. Nothing with a mistake is ever published.
 
 from __future__ import annotations
 
+import inspect
+import marshal
 import operator
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.metadata import version
 from traceback import walk_tb
+from types import CodeType
 from typing import Any
 
-from jinja2 import TemplateError, TemplateSyntaxError, nodes, pass_context
+from jinja2 import Template, TemplateError, TemplateSyntaxError, nodes, pass_context
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.ext import Extension
 from jinja2.parser import Parser
@@ -24,6 +29,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from measure import blocks, claims, evidence, late, plots
 from measure.blocks import Links
+from measure.cache import kept
 from measure.claims import Verdict
 from measure.evidence import Claim
 from measure.late import Placed
@@ -416,7 +422,10 @@ class PageEnvironment(SandboxedEnvironment):
     intercepted_unops = frozenset({"+", "-"})
 
     def __init__(self) -> None:
-        super().__init__(extensions=[ClaimTag], undefined=self._undefined_class(), finalize=self._print, **DELIMITERS)
+        # not optimized: nothing is computed while compiling, where there is no line to name and no page
+        super().__init__(
+            extensions=[ClaimTag], undefined=self._undefined_class(), finalize=self._print, optimized=False, **DELIMITERS
+        )
         self.filters: Any = Refused(self, "|")
         self.tests: Any = Refused(self, "is")
         self.globals.clear()
@@ -442,9 +451,13 @@ class PageEnvironment(SandboxedEnvironment):
     def render_page(self, page: Page, source: str) -> str:
         """The page's Markdown with tokens for values; mistakes are noted on the page."""
         self.page = page
+        template = read(source)
+        if template.code is None:
+            for line, message in template.slips:
+                page.wrong(line, message)
+            return ""
         try:
-            template = super().from_string(source)
-            text: str = template.render(page.vocabulary())
+            text: str = Template.from_code(self, template.code, {}).render(page.vocabulary())
         except Exception as error:
             page.wrong(line_of(error), told(error))
             return ""
@@ -559,28 +572,53 @@ def body_of(text: str) -> tuple[str, int]:
     return found, text.count("\n") - found.count("\n") + 1 if found != text else 1
 
 
-def records_used(source: str, file: str, first_line: int) -> tuple[tuple[tuple[str, int], ...], list[Mistake]]:
-    """The experiments a page names in `record("…")`, each with its first line, and what is wrong with how it names them."""
-    environment = PageEnvironment()
+@dataclass(frozen=True)
+class Read:
+    """All that follows from a page's text alone."""
+
+    used: tuple[tuple[str, int], ...] = ()
+    """The experiments it names in `record("…")`, each with its first line."""
+    slips: tuple[tuple[int, str], ...] = ()
+    """What is wrong, by line."""
+    code: CodeType | None = None
+    """None for what is no template."""
+
+
+@cache
+def read(source: str) -> Read:
+    """Parse and compile a page's Markdown; the slow part of showing it, so it is kept. Lines count from 1."""
+    of = "\0".join((sys.version, version("jinja2"), inspect.getsource(sys.modules[__name__]), source))
     try:
-        tree = environment.parse(source)
-        calls, named = list(tree.find_all(nodes.Call)), list(tree.find_all(nodes.Name))
-    except (TemplateSyntaxError, RecursionError) as error:
-        return (), [Mistake(file, line_of(error) + first_line - 1, told(error))]
+        used, slips, code = marshal.loads(kept("templates", of.encode(), lambda: marshal.dumps(_compiled(source))))  # noqa: S302 - our own, checked
+    except Exception as error:  # of any kind: Jinja turns a page into Python, and that may break in many ways
+        return Read(slips=((line_of(error), told(error)),))
+    return Read(used, slips, code)
+
+
+def _compiled(source: str) -> tuple[tuple[tuple[str, int], ...], tuple[tuple[int, str], ...], CodeType]:
+    environment = PageEnvironment()
+    tree = environment.parse(source)
     used: dict[str, int] = {}
     proper: set[int] = set()
-    for call in calls:
+    for call in tree.find_all(nodes.Call):
         if isinstance(call.node, nodes.Name) and call.node.name == "record":
             match call.args:
                 case [nodes.Const(value=str(name))] if not (call.kwargs or call.dyn_args or call.dyn_kwargs):
-                    used.setdefault(name, call.lineno + first_line - 1)
+                    used.setdefault(name, call.lineno)
                     proper.add(id(call.node))
-    mistakes = [
-        Mistake(file, name.lineno + first_line - 1, 'record 只能写成 record("实验名")，实验名是字面的字符串')
-        for name in named
+    slips = [
+        (name.lineno, 'record 只能写成 record("实验名")，实验名是字面的字符串')
+        for name in tree.find_all(nodes.Name)
         if name.name == "record" and id(name) not in proper
     ]
-    return tuple(used.items()), mistakes
+    return tuple(used.items()), tuple(slips), environment.compile(tree)
+
+
+def records_used(source: str, file: str, first_line: int) -> tuple[tuple[tuple[str, int], ...], list[Mistake]]:
+    """The experiments a page names in `record("…")`, each with its first line in the file, and what is wrong with the page's text."""
+    found = read(source)
+    used = tuple((name, line + first_line - 1) for name, line in found.used)
+    return used, [Mistake(file, line + first_line - 1, message) for line, message in found.slips]
 
 
 def current_line() -> int:

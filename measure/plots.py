@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
-import os
 import re
 from collections.abc import Sequence
 from html import escape
 from importlib.metadata import version
 from typing import Any
 
+from measure import cache
 from measure.late import Placed
-from measure.machine import cache_dir
 from measure.quantity import PageError, Quantity, format_time, time_unit
 from measure.record import Series
 from measure.view import SeriesView
@@ -134,15 +132,9 @@ def _figure(data: list[Any], encoding: dict[str, Any], layers: list[Any], headin
 
 
 def _svg(spec: str) -> str:
-    key = hashlib.sha256(f"{version('vl-convert-python')}\n{spec}".encode()).hexdigest()
-    path = cache_dir() / "plots" / f"{key}.svg"
-    if path.exists():
-        return path.read_text(encoding="utf-8")
-    import vl_convert  # 0.3 s and 33 MB: only where a plot changed
+    def draw() -> bytes:
+        import vl_convert  # 0.3 s and 33 MB: only where a plot changed
 
-    svg = vl_convert.vegalite_to_svg(spec)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{key}.{os.getpid()}.tmp")
-    temporary.write_text(svg, encoding="utf-8")
-    temporary.replace(path)
-    return svg
+        return str(vl_convert.vegalite_to_svg(spec)).encode()
+
+    return cache.kept("plots", f"{version('vl-convert-python')}\n{spec}".encode(), draw).decode()

@@ -18,8 +18,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import cache
 from importlib import metadata
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from measure import cargo
@@ -275,12 +276,7 @@ def _imported(start: Path, root: Path) -> set[Path]:
         if file in found:
             continue
         found.add(file)
-        where = _name(file, root)
-        try:
-            tree = ast.parse(_bytes(file, root), where)
-        except (SyntaxError, ValueError) as error:
-            raise InputError(f"{where}：第 {getattr(error, 'lineno', '?')} 行不是合法的 Python（{error}）") from None
-        for name in {"measure.programs", *_module_names(tree, file, root)}:
+        for name in {"measure.programs", *_module_names(_bytes(file, root), _name(file, root))}:
             parts = name.split(".")
             # a program run by its path also finds its neighbours
             for base in (root, file.parent):
@@ -290,16 +286,23 @@ def _imported(start: Path, root: Path) -> set[Path]:
     return {file for file in found if file.name != "__init__.py" or file.stat().st_size}
 
 
-def _module_names(tree: ast.Module, file: Path, root: Path) -> Iterator[str]:
+@cache  # most programs import the same few modules
+def _module_names(source: bytes, where: str) -> frozenset[str]:
     """Every dotted name that an import of the file may refer to."""
-    package = file.relative_to(root).parent.parts
+    try:
+        tree = ast.parse(source, where)
+    except (SyntaxError, ValueError) as error:
+        raise InputError(f"{where}：第 {getattr(error, 'lineno', '?')} 行不是合法的 Python（{error}）") from None
+    package = PurePosixPath(where).parent.parts
+    names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             parents = package[: len(package) - node.level + 1] if node.level else ()
             module = ".".join((*parents, *([node.module] if node.module else [])))
-            yield from (f"{module}.{alias.name}" for alias in node.names)
+            names |= {f"{module}.{alias.name}" for alias in node.names}
+    return frozenset(names)
 
 
 def normal(name: str) -> str:
@@ -310,14 +313,18 @@ def normal(name: str) -> str:
 def _requirements(root: Path) -> dict[str, tuple[str, frozenset[str]]]:
     """For each distribution in the lock: its requirement without hashes, and what asks for it (`# via`)."""
     try:
-        lines = (root / PYTHON_LOCK).read_text(encoding="utf-8").splitlines()
+        return _pins((root / PYTHON_LOCK).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{PYTHON_LOCK}：没有这个文件，不知道记录过期没有。恢复它：git checkout {PYTHON_LOCK}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{PYTHON_LOCK}：读不了（{error}）") from None
+
+
+@cache
+def _pins(lock: str) -> dict[str, tuple[str, frozenset[str]]]:
     found: dict[str, tuple[str, frozenset[str]]] = {}
     name = ""
-    for line in lines:
+    for line in lock.splitlines():
         if match := re.match(r"([A-Za-z0-9][\w.-]*)(\[.*?\])?==", line):
             name = normal(match[1])
             found[name] = (line.rstrip("\\ "), frozenset())

@@ -467,9 +467,17 @@ class RecordView:
                     return excerpt
         raise PageError(f"{self.experiment} 没有摘录 {name}；有 {_list(known)}")
 
+    @cached_property
+    def _values(self) -> dict[tuple[str, str | None], set[str]]:
+        """What was found for a fact of a case, over all runs. Every quantity of a page asks for two of them."""
+        found: dict[tuple[str, str | None], set[str]] = {}
+        for case, _, _, fact in facts_of(self._record):
+            found.setdefault((fact.name, case), set()).add(str(fact.value))
+        return found
+
     def settings(self, name: str, case: str) -> str | None:
         """A fact all runs of a case agree on, or None where nobody recorded it."""
-        values = {str(f.value) for c, _, _, f in facts_of(self._record) if f.name == name and c in (case, None)}
+        values = self._values.get((name, case), set()) | self._values.get((name, None), set())
         if len(values) > 1:
             raise PageError(f"{case} 的各次运行 {name} 不一致：{_list(values)}")
         return next(iter(values), None)
