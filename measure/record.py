@@ -67,7 +67,7 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64),
 class Model(BaseModel):
     """Frozen, closed to unknown fields, strict about types: a typing error in a record is an error, not a default."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class Machine(Model):
@@ -349,4 +349,4 @@ def _repeats(keys: Iterable[Hashable]) -> bool:
 
 
 Record = Annotated[Measured | Published, Field(discriminator="origin")]
-ADAPTER: TypeAdapter[Measured | Published] = TypeAdapter(Record)
+ADAPTER: TypeAdapter[Measured | Published] = TypeAdapter(Record, config=ConfigDict(defer_build=True))
