@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from html import escape
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any, Literal
@@ -79,6 +80,8 @@ class Build:
 
 
 serving = False
+running: dict[Path, bytes] = {}
+"""The modules that `serve` goes by. Python keeps them as they were when it began."""
 current: Build | None = None
 
 
@@ -89,9 +92,10 @@ def build() -> Build:
 
 
 def on_startup(command: str, dirty: bool) -> None:
-    """Remember whether a folder is to be replaced or only served."""
+    """Remember whether a folder is to be replaced or only served, and by which code."""
     global serving
     serving = command == "serve"
+    running.update(_code() if serving else {})
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -103,6 +107,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     if mode not in MODES:
         raise Abort(f"MEASURE={mode}：只能是 {'、'.join(MODES)}")
     site = Path(config.site_dir)
+    if serving and (edited := [path.name for path, content in _code().items() if running.get(path) != content]):
+        print(f"注意：{'、'.join(edited)} 改过，重新启动 mkdocs serve 才会生效", file=sys.stderr)
     current = Build(root, site, mode, serving, bool(config.strict), settings.get("reference", ""))
     store = settings.get("records")
     if store:
@@ -119,6 +125,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     macros: Any = config.plugins["macros"]
     macros._env = current.environment
     return config
+
+
+def _code() -> dict[Path, bytes]:
+    """This package's modules and the experiments, as they are now."""
+    here = Path(__file__).parent
+    return {path: path.read_bytes() for path in sorted([*here.glob("*.py"), *here.glob("experiments/*.py")])}
 
 
 @event_priority(100)
@@ -337,6 +349,10 @@ def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files:
     for key, reason in NOT_IN_FRONT_MATTER.items():
         if page.meta.pop(key, None) is not None:
             b.mistakes.append(Mistake(f"docs/{original}", 1, f"front matter 里不能有 {key}：{reason}"))
+    if marked := [key for key, value in page.meta.items() if re.search('[<>"]', f"{key} {value}")]:
+        b.mistakes.append(
+            Mistake(f"docs/{original}", 1, f'front matter 的 {"、".join(marked)} 里不能有 < > "：主题把它当 HTML 写进网页')
+        )
     seen = records_for(machine, (name for name, _ in b.needs.get(source, ())), b.records)
     b.environment.page = Page(f"docs/{original}", machine, first_line, seen, _links(b, page), b.mistakes)
     b.pages[source] = b.environment.page
@@ -372,6 +388,7 @@ def _without_lost_snippets(b: Build, markdown: str) -> str:
 
 NOT_IN_FRONT_MATTER = {
     "title": "标题来自页面的一级标题",
+    "template": "每一页用同一个模板",
     "render_macros": "每一页都由宏生成",
     "ignore_macros": "每一页都由宏生成",
 }
@@ -396,7 +413,7 @@ def on_page_content(html: str, page: SitePage, config: MkDocsConfig, files: File
 
     html = late.resolve(html, values, misplaced)
     if page._title_from_render:
-        page._title_from_render = late.as_text(page._title_from_render, values, str)
+        page._title_from_render = late.Title(page._title_from_render, values)
     for item in page.toc:
         _named(item, b, here)
         _untoken(item, values)
@@ -442,7 +459,7 @@ def _switch(b: Build, page: SitePage) -> str:
             items.append(f'<a href="{get_relative_url(url, page.url)}">{label}</a>')
     names = [name for name, _ in b.needs[source] if name in b.experiments]
     old = [
-        f'<a href="{get_relative_url(f"records/{shown}/{name}/", page.url)}">{name}</a>（{"、".join(changed)} 改过）'
+        f'<a href="{get_relative_url(f"records/{shown}/{name}/", page.url)}">{name}</a>（{escape("、".join(changed))} 改过）'
         for name in names
         if (changed := b.changed.get((shown, name)))
     ]
@@ -458,8 +475,10 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> Any:
     sources = {f.dest_uri: f.src_uri for f in files.documentation_pages()}
     others = {f.dest_uri for f in files} - pages.keys()
     for destination, link in dead_links(pages, others):
-        source = b.original.get(sources[destination], sources[destination])
-        b.mistakes.append(Mistake(f"docs/{source}", _line_with(b, source, link), f"链接 {link} 没有去处"))
+        variant = sources[destination]
+        source = b.original.get(variant, variant)
+        where = f"（在 {b.machine_of[variant]} 的那一份里）。写成 Markdown 的链接或图，路径会跟着改" if variant != source else ""
+        b.mistakes.append(Mistake(f"docs/{source}", _line_with(b, source, link), f"链接 {link} 没有去处{where}"))
     for destination, html in pages.items():
         source = b.original.get(sources[destination], sources[destination])
         b.mistakes += [Mistake(f"docs/{source}", _line_with(b, source, what), why) for what, why in html.refused]
@@ -505,8 +524,6 @@ def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
             "</head>", f'<meta name="robots" content="noindex"><link rel="canonical" href="{canonical}"></head>', 1
         )
     if b.mistakes and b.serving:
-        from html import escape
-
         output = output.replace("<article", f'<pre class="mistakes">{escape(_listing(b.mistakes))}</pre><article', 1)
     return output
 
@@ -538,9 +555,8 @@ def on_shutdown() -> None:
 
 
 def on_serve(server: Any, config: MkDocsConfig, builder: Any) -> Any:
-    """Watch the records and, for the console's sake, the modules."""
-    b = build()
-    for path in b.store.files():
+    """Watch the records and, for the console's sake, the modules: each file, since records and bytecode lie below their folder."""
+    for path in (*build().store.files(), *running):
         server.watch(str(path))
     return server
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
+from typing import Self
 
 OPEN, CLOSE, ZERO = "\ue000", "\ue001", 0xE010
 DIGITS = f"[{chr(ZERO)}-{chr(ZERO + 9)}]+"
@@ -129,6 +130,22 @@ def _value(digits: str, values: list[Placed]) -> Placed:
 
 
 UNKNOWN = Placed("\ufffd", "\ufffd")
+
+
+class Title(str):
+    """The title of a page with its values, as HTML: MkDocs keeps it as plain text, and the theme prints it without escaping.
+
+    In the head the theme takes the tags out and undoes one escaping, so there it is given two.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, plain: str, values: list[Placed]) -> Self:
+        """`plain` may hold tokens of `values`."""
+        return super().__new__(cls, as_text(escape(plain), values))
+
+    def __html__(self) -> str:
+        return escape(self)
 
 
 def slugify(text: str, separator: str) -> str:

@@ -121,7 +121,7 @@ class Series(Model):
             raise ValueError(f"series {self.metric} has no samples")
         if self.unit == "s" and min(self.samples) <= 0:
             raise ValueError(f"series {self.metric} holds a duration that is not positive")
-        if self.unit == "s" and len(self.samples) > 1 and max(self.samples) < 2e-9:
+        if self.unit == "s" and max(self.samples) < 2e-9:
             raise ValueError(
                 f"series {self.metric}: {max(self.samples)} s is less than a clock tick; the work was optimised away"
             )

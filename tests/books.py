@@ -28,6 +28,7 @@ site_url: https://example.org/book/
 nav:
 hooks: [{ROOT / "measure/hooks.py"}]
 extra_css: []
+extra_javascript: []
 extra: {{generator: false, measure: {{reference: lab, records: records}}}}
 plugins:
   - search: {{enabled: !ENV [BOOK_SEARCH, false]}}

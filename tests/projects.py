@@ -69,6 +69,7 @@ site_name: 小书
 nav:
 hooks: [measure/hooks.py]
 extra_css: []
+extra_javascript: []
 extra: {{generator: false, measure: {{reference: lab}}}}
 plugins:
   - macros: {{j2_variable_start_string: "[=", j2_variable_end_string: "=]", j2_block_start_string: "[%", j2_block_end_string: "%]"}}

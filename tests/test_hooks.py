@@ -266,6 +266,12 @@ def test_front_matter_that_would_get_round_the_macros(book: Path, key: str) -> N
     assert [m.split("：")[1] for m in mistakes(book)] == [f"front matter 里不能有 {key}"]
 
 
+def test_front_matter_puts_nothing_into_the_head(book: Path) -> None:
+    """The theme writes descriptions and the like into the page as they are."""
+    change(book, {"b.md": f"---\ndescription: 'x\"><script>alert(1)</script>'\n---\n{OTHER}"})
+    assert [m.split("：")[:2] for m in mistakes(book)] == [["docs/b.md:1", 'front matter 的 description 里不能有 < > "']]
+
+
 @pytest.mark.parametrize(
     ("front", "line"),
     [

@@ -7,7 +7,18 @@ from html.parser import HTMLParser
 import markdown
 import pytest
 
-from measure.late import MISPLACED_BLOCK, UNQUOTED_LABEL, Placed, as_text, mermaid_label, resolve, slugify, token, without_tokens
+from measure.late import (
+    MISPLACED_BLOCK,
+    UNQUOTED_LABEL,
+    Placed,
+    Title,
+    as_text,
+    mermaid_label,
+    resolve,
+    slugify,
+    token,
+    without_tokens,
+)
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -209,6 +220,15 @@ def test_comments_and_titles() -> None:
     assert page(f"<!-- {T} -->", prose("a --> b"))[0] == "<!-- a --&gt; b -->"
     assert as_text(f"慢 {T}", [prose("<2>")]) == "慢 &lt;2&gt;"
     assert as_text(f"慢 {T}", [prose("<2>")], str) == "慢 <2>"
+
+
+def test_c33_a_title_is_text_as_html_and_with_tags_stripped() -> None:
+    """The theme prints it as it is in the navigation, and through `striptags`, which undoes the escaping, in the head."""
+    from jinja2.filters import do_striptags
+
+    title = Title(f"Tensor<B> & {T}", [prose("</title><script>")])
+    assert title == "Tensor&lt;B&gt; &amp; &lt;/title&gt;&lt;script&gt;"
+    assert do_striptags(title) == title
 
 
 def test_many_tokens_keep_their_order() -> None:
