@@ -388,7 +388,6 @@ def _without_lost_snippets(b: Build, markdown: str) -> str:
 
 NOT_IN_FRONT_MATTER = {
     "title": "标题来自页面的一级标题",
-    "template": "每一页用同一个模板",
     "render_macros": "每一页都由宏生成",
     "ignore_macros": "每一页都由宏生成",
 }
