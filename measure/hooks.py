@@ -18,7 +18,7 @@ from html import escape
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import yaml
 from markdown import Markdown
@@ -31,7 +31,7 @@ from mkdocs.structure.pages import Page as SitePage
 from mkdocs.utils import get_relative_url
 from pymdownx.snippets import SnippetMissingError
 
-from measure import disk, evidence, handtyped, late, publish, record_pages, staleness
+from measure import comparison, disk, evidence, handtyped, late, publish, record_pages, staleness
 from measure.blocks import Links
 from measure.experiment import Experiment, load_all
 from measure.links import Page as Html
@@ -316,6 +316,13 @@ def _generated(config: MkDocsConfig, b: Build) -> Iterator[File]:
         yield File.generated(config, source, content=text, inclusion=InclusionLevel.NOT_IN_NAV)
         # not the file, which a measurement may replace meanwhile: the page and what it offers are one
         yield File.generated(config, f"records/{machine}/{name}.json", content=dumps(record))
+    for name in sorted({name for _, name in b.records}):
+        machines = sorted(machine for machine, other in b.records if other == name)
+        source = f"records/compare/{name}.md"
+        beside = [b.records[machine, name] for machine in machines]
+        stale = {machine: b.changed.get((machine, name), ()) for machine in machines}
+        text, b.prepared[source] = comparison.page(b.experiments[name].question, beside, stale)
+        yield File.generated(config, source, content=text, inclusion=InclusionLevel.NOT_IN_NAV)
     listing, b.prepared["records/index.md"] = record_pages.index(
         [(b.records[key], b.changed.get(key, ())) for key in sorted(b.records)]
     )
@@ -346,6 +353,8 @@ def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files:
     original = b.original.get(source, source)
     machine = b.machine_of.get(source, b.reference)
     _, first_line = body_of(page.file.content_string)
+    if source in b.original and config.site_url:
+        page.canonical_url = urljoin(config.site_url, _url(b, original))
     for key, reason in NOT_IN_FRONT_MATTER.items():
         if page.meta.pop(key, None) is not None:
             b.mistakes.append(Mistake(f"docs/{original}", 1, f"front matter 里不能有 {key}：{reason}"))
@@ -418,7 +427,7 @@ def on_page_content(html: str, page: SitePage, config: MkDocsConfig, files: File
         _untoken(item, values)
     if source in b.machine_of:
         head, mark, tail = html.partition("</h1>")
-        html = f"{head}{mark}\n{_switch(b, page)}{evidence.summary(here.claims)}{tail}{evidence.listing(here.claims)}"
+        html = f"{head}{mark}\n{_switch(b, page)}{evidence.summary(here.claims)}{_beside(b, page)}{tail}{evidence.listing(here.claims)}"
     return html
 
 
@@ -464,6 +473,13 @@ def _switch(b: Build, page: SitePage) -> str:
     ]
     stale = f'<p class="stale-notice">过期：{"、".join(old)}。来自这些记录的数字和结论是改动之前测的。</p>' if old else ""
     return f'<nav class="machines" aria-label="换一台机器看这一页">这一页的数字来自：{" · ".join(items)}</nav>{stale}'
+
+
+def _beside(b: Build, page: SitePage) -> str:
+    """The way to all machines side by side, for each experiment of the page."""
+    names = [name for name, _ in b.needs[page.file.src_uri] if name in b.experiments]
+    links = [f'<a href="{get_relative_url(f"records/compare/{name}/", page.url)}">{name}</a>' for name in names]
+    return f'<p class="compare">各台机器并排看：{"、".join(links)}。</p>'
 
 
 @event_priority(-100)
@@ -518,10 +534,10 @@ def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
         script = f'<script src="{get_relative_url(MERMAID, page.url)}"></script>'
         output = output.replace("</head>", f"{script}</head>", 1)
     if page.file.src_uri in b.original:
-        canonical = get_relative_url(b.original[page.file.src_uri].removesuffix(".md") + "/", page.url)
-        output = output.replace(
-            "</head>", f'<meta name="robots" content="noindex"><link rel="canonical" href="{canonical}"></head>', 1
-        )
+        main = get_relative_url(_url(b, b.original[page.file.src_uri]) or ".", page.url)
+        # With an address of its own the theme names the main page in full. Without one a relative link is all that can be said.
+        canonical = "" if config.site_url else f'<link rel="canonical" href="{main}">'
+        output = output.replace("</head>", f'<meta name="robots" content="noindex">{canonical}</head>', 1)
     if b.mistakes and b.serving:
         output = output.replace("<article", f'<pre class="mistakes">{escape(_listing(b.mistakes))}</pre><article', 1)
     return output

@@ -6,12 +6,18 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from statistics import median
 
+from measure import distribution
 from measure.late import Placed, token
-from measure.quantity import format_bytes, format_time
-from measure.record import Measured, Param, Published, PublishedSeries, Series, Statistic
+from measure.quantity import format_bytes, format_value
+from measure.record import Measured, Param, Published, PublishedSeries, Run, Series
+from measure.stats import percentile
 from measure.view import RecordView, SeriesView
 
 Row = Sequence[str]
+LISTED = 50
+"""Samples of a run that are written out on the page; the first calls are among them."""
+MANY = 40
+"""More series than this are folded, so that a reader finds the one he came for."""
 
 
 def page(
@@ -25,10 +31,13 @@ def page(
         return token(len(values) - 1)
 
     parts = [f"# {record.experiment}：{record.machine.label}", question, put(_head(record, changed, pages))]
-    parts += ["## 数据", put(_series(record) if isinstance(record, Measured) else _figures(record))]
     if isinstance(record, Measured):
-        parts += ["## 每次运行 { #runs }", put(_runs(record))]
-        parts += ["## 全部样本 { #samples }", put(_samples(record))]
+        series = [view for view in RecordView(record).all_series() if view.n]
+        parts += ["## 数据", put(_series(series))]
+        parts += ["## 分布 { #distribution }", LEGEND, put(_distributions(series))]
+        parts += ["## 命令 { #runs }", COMMANDS, put(_runs(record))]
+    else:
+        parts += ["## 数据", put(_figures(record))]
     parts += ["## 事实 { #facts }", put(_facts(record))]
     if record.builds:
         parts += ["## 构建 { #builds }", put(_builds(record))]
@@ -51,14 +60,18 @@ def index(records: Iterable[tuple[Measured | Published, Sequence[str]]]) -> tupl
     rows = []
     for record, changed in records:
         link = f'<a href="{record.machine.label}/{record.experiment}/">{record.experiment}</a>'
-        state = "已发表" if isinstance(record, Published) else f"过期：{escape('、'.join(changed))} 改过" if changed else "最新"
-        date = "—" if isinstance(record, Published) else record.started[:10]
-        rows.append(f"<tr><td>{link}</td><td>{record.machine.label}</td><td>{date}</td><td>{state}</td></tr>")
-    html = (
-        "<table><thead><tr><th>实验</th><th>机器</th><th>日期</th><th>状态</th></tr></thead><tbody>"
-        + "".join(rows)
-        + "</tbody></table>"
-    )
+        beside = f'<a href="compare/{record.experiment}/">并排</a>'
+        if isinstance(record, Published):
+            state, date = "已发表", "—"
+            holds = f"{sum(len(s.printed) for s in record.series)} 个印出来的数"
+        else:
+            state = f'<strong class="stale-mark">过期</strong>：{escape("、".join(changed))} 改过' if changed else "最新"
+            date = f'<time data-age datetime="{record.finished}">{record.finished[:10]}</time>'
+            holds = f"{len(record.runs)} 个进程，{sum(len(s.samples) for r in record.runs for s in r.series)} 个样本"
+        cells = "".join(f"<td>{cell}</td>" for cell in (link, record.machine.label, date, state, holds, beside))
+        rows.append(f"<tr>{cells}</tr>")
+    head = "".join(f"<th>{h}</th>" for h in ("实验", "机器", "测于", "状态", "里面有", "各台机器"))
+    html = f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
     return f"# 全部记录\n\n书里每个测出来的数字，都来自下面的一份记录。\n\n{token(0)}\n", [Placed("", html, block=True)]
 
 
@@ -69,30 +82,68 @@ def _head(record: Measured | Published, changed: Sequence[str], pages: Sequence[
     if m.memory_gib:
         rows.append(["内存", f"{m.memory_gib} GiB"])
     if isinstance(record, Measured):
-        reproduce = f"measure run {record.experiment} --force"
         rows += [
             ["时间", f"{record.started} 到 {record.finished}"],
             ["轮数", f"{record.rounds} 轮，共 {len(record.runs)} 个进程；每轮各实现轮流跑，顺序交替"],
             ["条件", RecordView(record).load_note()],
             ["状态", f"过期：{'、'.join(changed)} 改过" if changed else "最新：输入都没有变"],
-            ["重做", reproduce],
+            ["在自己的机器上重做", f"measure run {record.experiment} --force"],
         ]
     else:
         rows += [["来源", record.source], ["条件", record.conditions], ["状态", "发表过的数字，没有样本，不是这个项目跑出来的"]]
     used = "、".join(f'<a href="{escape(url)}">{escape(title)}</a>' for title, url in pages)
     shown = f"<p>用到它的页面：{used}。</p>" if used else ""
-    return f'{_table(["", ""], rows)}{shown}<p><a href="../{record.experiment}.json" download>下载这份记录（JSON）</a></p>'
+    links = (
+        f'<a href="../{record.experiment}.json" download>下载这份记录（JSON）</a>',
+        f'<a href="../../compare/{record.experiment}/">和别的机器并排看</a>',
+        '<a href="../../">全部记录</a>',
+    )
+    return f"{_table(['', ''], rows)}{shown}<p>{' · '.join(links)}</p>"
 
 
-def _series(record: Measured) -> str:
+LEGEND = (
+    "每一轮是一个进程，各占一行。一道竖线是一个样本，落在同一处的只画一次；圆点是最小值，粗线是中位数。"
+    f"样本按先后列在图下，每轮最多 {LISTED} 个；全部样本在上面的 JSON 里。"
+)
+COMMANDS = "下面是运行器执行的命令和为它设的环境变量。每个程序也能这样单独运行，印出来的和记录里的原始输出是同样的行。"
+
+
+def _series(series: Sequence[SeriesView]) -> str:
     rows = []
-    for view in RecordView(record).all_series():
-        rounds = [view.round(k) for k in view.round_numbers]
-        each = " / ".join(_statistic(r, "median") for r in rounds) if len(rounds) > 1 else ""
-        cells = [view.id, str(view.n or "—"), _statistic(view, "min"), _statistic(view, "median"), _statistic(view, "p90"), each]
-        rows.append(f'<tr id="{escape(view.anchor)}">' + "".join(f"<td>{escape(c)}</td>" for c in cells) + "</tr>")
+    for view in series:
+        runs = [p.series.samples for p in view.points if isinstance(p.series, Series)]
+        pooled = sorted(x for samples in runs for x in samples)
+        values = [pooled[0], median(pooled), percentile(pooled, 90)]
+        each = " / ".join(format_value(median(samples), view.unit, 4) for samples in runs) if len(runs) > 1 else ""
+        cells = [str(len(pooled)), *(format_value(x, view.unit, 4) for x in values), each]
+        link = f'<a href="#{escape(view.anchor)}">{escape(view.id)}</a>'
+        rows.append(f"<tr><td>{link}</td>{''.join(f'<td>{escape(c)}</td>' for c in cells)}</tr>")
     head = "".join(f"<th>{h}</th>" for h in ["数据", "n", "最小", "中位数", "第 90 百分位", "各轮中位数"])
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _distributions(series: Sequence[SeriesView]) -> str:
+    """A figure for each series, and its samples in the order they were taken. Folded where there are many."""
+    unfolded = " open" if len(series) <= MANY else ""
+    return "".join(
+        f'<details class="series"{unfolded}><summary><code>{escape(view.id)}</code></summary>'
+        f'<div id="{escape(view.anchor)}">{distribution.draw(view)}{_samples(view)}</div></details>'
+        for view in series
+    )
+
+
+def _samples(view: SeriesView) -> str:
+    runs = [(p.round, p.series) for p in view.points if isinstance(p.series, Series)]
+    axis = distribution.axis_for([x for _, one in runs for x in one.samples], view.unit)
+    lines = []
+    for round_, one in runs:
+        shown = " ".join(map(axis.sample, one.samples[:LISTED]))
+        rest = f" …… 共 {len(one.samples)} 个" if len(one.samples) > LISTED else ""
+        warm = f"，之前热身 {one.warm_up} 次" if one.warm_up else ""
+        cores = f"，用了 {one.cores:.2f} 个核" if one.cores is not None else ""
+        lines.append(f"第 {round_} 轮{warm}{cores}：{shown}{rest}")
+    unit = f"（{axis.name}）" if axis.name else ""
+    return f"<details><summary>样本{unit}</summary><pre><code>{escape(chr(10).join(lines))}</code></pre></details>"
 
 
 def _figures(record: Published) -> str:
@@ -111,46 +162,23 @@ def _figures(record: Published) -> str:
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
-def _statistic(view: SeriesView, name: Statistic) -> str:
-    value = view.statistic(name)
-    return "—" if value is None else value.digits(4).text()
-
-
 def _runs(record: Measured) -> str:
-    rows = []
+    """What was run, each command once, with the state of the machine around each of its processes."""
+    commands: dict[tuple[str, str], list[Run]] = {}
     for r in sorted(record.runs, key=lambda r: r.before.at):
         env = " ".join(f"{k}={v}" for k, v in sorted(r.env.items()) if k not in COMMON)
-        load = " → ".join("—" if c.load is None else f"{c.load:.2f}" for c in (r.before, r.after))
-        busy = f"{r.before.busy:.0%} → {r.after.busy:.0%}"
-        rows.append(
-            [
-                str(r.round),
-                r.case + _settings(r.params),
-                " ".join(filter(None, [env, *r.command])),
-                load,
-                busy,
-                f"{r.cpu / r.wall:.2f}",
-            ]
-        )
-    return _table(["轮", "实现", "命令", "1 分钟负载", "全机占用", "CPU / 墙钟"], rows)
+        commands.setdefault((r.case + _settings(r.params), " ".join(filter(None, [env, *r.command]))), []).append(r)
+    rows = []
+    for (case, command), runs in commands.items():
+        load = "、".join(" → ".join("—" if c.load is None else f"{c.load:.2f}" for c in (r.before, r.after)) for r in runs)
+        busy = "、".join(f"{r.before.busy:.0%} → {r.after.busy:.0%}" for r in runs)
+        cores = "、".join(f"{r.cpu / r.wall:.2f}" for r in runs)
+        rows.append([case, command, "、".join(str(r.round) for r in runs), load, busy, cores])
+    return _table(["实现", "命令", "轮", "1 分钟负载，前 → 后", "全机占用，前 → 后", "CPU / 墙钟"], rows)
 
 
 COMMON = frozenset({"LANG", "LC_ALL", "PYTHONUTF8", "PYTHONHASHSEED"})
 """Set alike for every run; only what differs tells the reader something."""
-
-
-def _samples(record: Measured) -> str:
-    out = []
-    for r in record.runs:
-        for s in r.series:
-            shown = " ".join(_sample(s, x) for x in s.samples)
-            title = f"{r.case}{_settings({**r.params, **s.params})} {s.metric}，第 {r.round} 轮，{len(s.samples)} 次，中位数 {_sample(s, median(s.samples))}"
-            out.append(f"<details><summary>{escape(title)}</summary><pre><code>{escape(shown)}</code></pre></details>")
-    return "".join(out)
-
-
-def _sample(s: Series, x: float) -> str:
-    return format_time(x, 5) if s.unit == "s" else format_bytes(x) if s.unit == "byte" else f"{x:.6g}"
 
 
 def _facts(record: Measured | Published) -> str:

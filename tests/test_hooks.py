@@ -72,7 +72,9 @@ def test_each_machine_has_its_page(book: Path) -> None:
     assert 'href="m/box/"' in page(site, "a")
     assert "/a/m/box/" not in (site / "sitemap.xml").read_text(encoding="utf-8")
     assert "/a/" in (site / "sitemap.xml").read_text(encoding="utf-8")
-    assert '<link rel="canonical" href="../../">' in html
+    assert re.findall(r'<link rel="canonical" href="([^"]*)"', html) == ["https://example.org/book/a/"]
+    assert html.count('<meta name="robots" content="noindex">') == 1
+    assert 'content="noindex"' not in page(site, "a")
 
 
 def test_no_placeholder_is_left_and_the_search_knows_the_values(book: Path) -> None:

@@ -16,6 +16,8 @@ PAGE_SIDE = (
     "quantity",
     "claims",
     "evidence",
+    "distribution",
+    "comparison",
     "stats",
     "blocks",
     "late",
