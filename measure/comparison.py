@@ -15,7 +15,7 @@ Record = Measured | Published
 def page(question: str, records: Sequence[Record], changed: Mapping[str, Sequence[str]]) -> tuple[str, list[Placed]]:
     """Markdown with tokens, and what they stand for. `changed` are the stale inputs by machine."""
     experiment = records[0].experiment
-    html = f'<div class="wide"><table class="beside">{_head(records, changed)}{_body(records)}</table></div>'
+    html = f'<div class="wide beside"><table>{_head(records, changed)}{_body(records)}</table></div>'
     text = f"# {experiment}：各台机器并排\n\n{question}\n\n{NOTE}\n\n{token(0)}\n"
     return text, [Placed("", html, block=True)]
 

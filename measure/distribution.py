@@ -46,9 +46,9 @@ class Axis:
         """Round values on the axis, each with its label in the axis' unit."""
         scale = 10.0**-self.unit.exponent if self.unit else 1.0
         low, high = self.low * scale, self.high * scale
-        rough = (high - low) / 4
+        rough = (high - low) / 3
         power = math.floor(math.log10(rough))
-        step = next(s for s in (1, 2, 5, 10) if s * 10.0**power >= rough * 0.999) * 10.0**power
+        step = next(s for s in (5, 2, 1) if s * 10.0**power <= rough * 1.001) * 10.0**power
         places = max(0, -math.floor(math.log10(step) + 1e-9))
         first = math.ceil(low / step - 1e-9)
         return [(k * step / scale, f"{k * step:.{places}f}") for k in range(first, math.floor(high / step + 1e-9) + 1)]
@@ -112,7 +112,8 @@ def draw(series: SeriesView) -> str:
         texts.append(f'<text x="{axis.at(value) / WIDTH:.1%}" y="{bottom + 15}" text-anchor="middle">{label}{unit}</text>')
     paths = "".join(f'<path class="{name}" d="{"".join(d)}"/>' for name, d in [("grid", [grid]), *marks.items()] if d)
     inner = f'<svg width="100%" height="{bottom + 4}" viewBox="0 0 {WIDTH} {bottom + 4}" preserveAspectRatio="none">{paths}</svg>'
-    svg = f'<svg class="lanes" role="img" aria-label="{escape("；".join(said))}" width="100%" height="{bottom + 20}">{inner}{"".join(texts)}</svg>'
+    named = [f"单位 {axis.name}"] if axis.name else []
+    svg = f'<svg class="lanes" role="img" aria-label="{escape("；".join([*named, *said]))}" width="100%" height="{bottom + 20}">{inner}{"".join(texts)}</svg>'
     notes = []
     if beyond:
         notes.append(f"轴的右边还有 {len(beyond)} 个样本，最大 {format_value(max(beyond), series.unit)}")

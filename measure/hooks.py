@@ -324,7 +324,7 @@ def _generated(config: MkDocsConfig, b: Build) -> Iterator[File]:
         text, b.prepared[source] = comparison.page(b.experiments[name].question, beside, stale)
         yield File.generated(config, source, content=text, inclusion=InclusionLevel.NOT_IN_NAV)
     listing, b.prepared["records/index.md"] = record_pages.index(
-        [(b.records[key], b.changed.get(key, ())) for key in sorted(b.records)]
+        [(b.records[key], b.changed.get(key, ())) for key in sorted(b.records, key=lambda key: key[::-1])]
     )
     yield File.generated(config, "records/index.md", content=listing)
     # Importing the package would ask for its dependency, which is left out: only the file is wanted.

@@ -63,7 +63,7 @@ def index(records: Iterable[tuple[Measured | Published, Sequence[str]]]) -> tupl
         beside = f'<a href="compare/{record.experiment}/">并排</a>'
         if isinstance(record, Published):
             state, date = "已发表", "—"
-            holds = f"{sum(len(s.printed) for s in record.series)} 个印出来的数"
+            holds = f"{sum(len(s.printed) for s in record.series) + len(record.facts)} 个印出来的值"
         else:
             state = f'<strong class="stale-mark">过期</strong>：{escape("、".join(changed))} 改过' if changed else "最新"
             date = f'<time data-age datetime="{record.finished}">{record.finished[:10]}</time>'

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from markdown import Markdown
 from mkdocs.config import load_config
 
-from measure import cargo, cli, handtyped, late, machine, protocol, record_pages, runner, staleness
+from measure import cargo, cli, comparison, handtyped, late, machine, protocol, record_pages, runner, staleness
 from measure.blocks import Links
 from measure.experiment import Case, Experiment, RustProgram
 from measure.macros import PUBLIC, Page, PageEnvironment, Record, records_used
@@ -269,6 +269,8 @@ def test_c14_record_files(lab: Path, site: Callable[[str], str], data: bytes) ->
         return
     assert json.loads(dumps(record)) == record.model_dump(mode="json")
     text, placed = record_pages.page(record, "?", ("parameters",), [("a", "../a/")])
+    publishable(late.resolve(site(text), placed, lambda value, reason: None))
+    text, placed = comparison.page("?", [record], {"lab": ("parameters",)})
     publishable(late.resolve(site(text), placed, lambda value, reason: None))
     text, placed = record_pages.index([(record, ())])
     publishable(late.resolve(site(text), placed, lambda value, reason: None))

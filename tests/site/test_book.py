@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from html import unescape
@@ -276,3 +277,45 @@ def test_a_number_tells_its_run_to_pointer_keyboard_and_finger(browser: Browser,
     phone.locator("article p data.measured a").first.tap()
     phone.locator(".value-card:popover-open a").tap()
     phone.wait_for_url("**/records/linux-xeon-2c/cpu-matmul/#*")
+
+
+def test_a_newcomer_walks_from_the_index_to_the_raw_samples(page: Page, address: str) -> None:
+    """Index, page, number, record, download: what is on the page is in the file, and no step needs the back button."""
+    page.goto("")
+    page.locator("article a", has_text="同一个 matmul").first.click()
+    page.wait_for_url(f"**/{PAGE}")
+    number = page.locator("article p data.measured a").first
+    shown = number.inner_text()
+    number.click()
+    page.wait_for_url("**/records/linux-xeon-2c/cpu-matmul/#*")
+    target = page.locator(":target")
+    target.wait_for()
+    target.locator("svg.lanes").wait_for()
+    target.locator("summary").click()
+    listed = re.findall(r"第 \d 轮.*：([\d. ]+)", target.locator("code").inner_text())
+    with page.expect_download() as download:
+        page.locator("a[download]").click()
+    record = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+    assert record["experiment"] == "cpu-matmul"
+    taken = [s["samples"] for r in record["runs"] for s in r["series"] if len(s["samples"]) == len(listed[0].split())]
+    for line in listed:
+        values = [float(x) for x in line.split()]
+        assert any(values == pytest.approx([1000 * s for s in samples], rel=1e-4) for samples in taken)
+    assert shown.endswith("ms")
+    page.locator("a", has_text="和别的机器并排看").click()
+    page.locator("th", has_text="已发表").wait_for()
+
+
+def test_a_folded_series_opens_for_who_comes_for_it(page: Page) -> None:
+    page.goto("records/linux-xeon-2c/svd-256/")
+    link = page.locator('td a[href^="#"]').last
+    fragment = (link.get_attribute("href") or "").removeprefix("#")
+    assert not page.locator(f'[id="{fragment}"]').is_visible()
+    link.click()
+    page.locator(f'[id="{fragment}"] svg.lanes').wait_for()
+
+
+def test_every_page_is_light(site: Path) -> None:
+    """300 KB compressed, the diagrams' library aside."""
+    sizes = {str(path): len(gzip.compress(path.read_bytes(), 6)) for path in site.rglob("*.html")}
+    assert max(sizes.values()) < 100_000, sorted(sizes.items(), key=lambda item: -item[1])[:3]
