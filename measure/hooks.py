@@ -31,13 +31,11 @@ from mkdocs.structure.pages import Page as SitePage
 from mkdocs.utils import get_relative_url
 from pymdownx.snippets import SnippetMissingError
 
-from measure import comparison, disk, evidence, handtyped, late, publish, record_pages, staleness
+from measure import comparison, disk, evidence, handtyped, late, links, publish, record_pages, staleness
 from measure.blocks import Links
 from measure.experiment import Experiment, load_all
-from measure.links import Page as Html
-from measure.links import dead_links
 from measure.machine import locked
-from measure.macros import Mistake, Page, PageEnvironment, body_of, records_for, records_used
+from measure.macros import Mistake, Page, PageEnvironment, Record, body_of, records_for, records_used
 from measure.record import Measured, Published
 from measure.store import Records, Store, StoreError, clash, dumps
 
@@ -65,6 +63,8 @@ class Build:
     """By source page: (experiment, line)."""
     machine_of: dict[str, str] = field(default_factory=dict)
     """By source page, also of variants: the machine it is rendered for."""
+    seen: dict[str, dict[str, Record]] = field(default_factory=dict)
+    """By machine: what its pages see under the names of experiments. Shared, and so is what one page computed."""
     original: dict[str, str] = field(default_factory=dict)
     """By source of a variant: the page it renders."""
     mistakes: list[Mistake] = field(default_factory=list)
@@ -160,6 +160,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for file in list(files.documentation_pages()):
         for machine in _variants(b, file.src_uri):
             files.append(_variant(config, file, machine))
+    named = {name for used in b.needs.values() for name, _ in used}
+    b.seen = {machine: records_for(machine, named, b.records) for machine in {*b.machine_of.values(), b.reference}}
     for generated in _generated(config, b):
         files.append(generated)
     newest = max((r.finished for r in b.records.values() if isinstance(r, Measured)), default="2026-01-01T00:00:00+00:00")
@@ -362,7 +364,7 @@ def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files:
         b.mistakes.append(
             Mistake(f"docs/{original}", 1, f'front matter 的 {"、".join(marked)} 里不能有 < > "：主题把它当 HTML 写进网页')
         )
-    seen = records_for(machine, (name for name, _ in b.needs.get(source, ())), b.records)
+    seen = {name: b.seen[machine][name] for name, _ in b.needs.get(source, ())}
     b.environment.page = Page(f"docs/{original}", machine, first_line, seen, _links(b, page), b.mistakes)
     b.pages[source] = b.environment.page
     if source in b.prepared:
@@ -486,10 +488,10 @@ def _beside(b: Build, page: SitePage) -> str:
 def on_env(env: Any, config: MkDocsConfig, files: Files) -> Any:
     """All pages are rendered: refuse the site if anything was wrong, listing everything."""
     b = build()
-    pages = {f.page.file.dest_uri: Html(f.page.content or "") for f in files.documentation_pages() if f.page is not None}
+    pages = {f.page.file.dest_uri: links.read(f.page.content or "") for f in files.documentation_pages() if f.page is not None}
     sources = {f.dest_uri: f.src_uri for f in files.documentation_pages()}
     others = {f.dest_uri for f in files} - pages.keys()
-    for destination, link in dead_links(pages, others):
+    for destination, link in links.dead_links(pages, others):
         variant = sources[destination]
         source = b.original.get(variant, variant)
         where = f"（在 {b.machine_of[variant]} 的那一份里）。写成 Markdown 的链接或图，路径会跟着改" if variant != source else ""

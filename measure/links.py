@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import posixpath
 import re
+import sys
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
+
+from measure.cache import kept
 
 LOADED = frozenset({"src", "srcset", "poster", "data", "background", "xlink:href", "ping"})
 """Attributes whose file a browser fetches without being asked."""
@@ -14,17 +20,36 @@ REFUSED = frozenset({"script", "style", "iframe", "frame", "object", "embed", "a
 """Elements that run, load or send something, or change how the rest of the page is read."""
 
 
-class Page(HTMLParser):
+@dataclass(frozen=True)
+class Page:
     """What stands in the HTML of a page's content."""
 
-    def __init__(self, html: str) -> None:
+    ids: frozenset[str]
+    links: tuple[str, ...]
+    refused: tuple[tuple[str, str], ...]
+    """(what to look for in the source, why it may not be there)"""
+
+
+def read(html: str) -> Page:
+    """Look through a page. A browser's rules for broken HTML make this slow, so it is kept: most pages are as in the last build."""
+    of = "\0".join((sys.version, inspect.getsource(sys.modules[__name__]), html))
+    ids, links, refused = json.loads(kept("links", of.encode(), lambda: json.dumps(_looked_through(html)).encode()))
+    return Page(frozenset(ids), tuple(links), tuple((what, why) for what, why in refused))
+
+
+def _looked_through(html: str) -> tuple[list[str], list[str], list[tuple[str, str]]]:
+    found = _Reader()
+    found.feed(html)
+    found.close()
+    return sorted(found.ids), found.links, found.refused
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
         super().__init__()
         self.ids: set[str] = set()
         self.links: list[str] = []
         self.refused: list[tuple[str, str]] = []
-        """(what to look for in the source, why it may not be there)"""
-        self.feed(html)
-        self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note where it leads, and what it may not do."""

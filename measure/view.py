@@ -98,7 +98,7 @@ class SeriesView:
         self._record = record
         self._points = points
 
-    @property
+    @cached_property
     def id(self) -> str:
         """`burn-simd/matmul/steady/ready/threads=1`, as in `data-formula` and in the anchors of a record's page."""
         p = self._points[0]
@@ -115,28 +115,28 @@ class SeriesView:
         """Samples over all rounds; for printed figures, as far as they say."""
         return sum(len(p.series.samples) if isinstance(p.series, Series) else p.series.n or 0 for p in self._points)
 
-    @property
+    @cached_property
     def min(self) -> Quantity:
         """The smallest sample."""
         return self._statistic("min")
 
-    @property
+    @cached_property
     def median(self) -> Quantity:
         """The median of all samples pooled. Printed rounds cannot be pooled: take `.round(k).median` or `.typical`."""
         return self._statistic("median")
 
-    @property
+    @cached_property
     def p90(self) -> Quantity:
         """The 90th percentile of all samples pooled."""
         return self._statistic("p90")
 
-    @property
+    @cached_property
     def typical(self) -> Quantity:
         """The median of the run medians: exists for printed rounds too, and is what verdicts go by."""
         medians = self._run_medians
         return self._quantity(median(medians), "typical", 3, self._form(medians))
 
-    @property
+    @cached_property
     def first(self) -> Quantity:
         """The first sample of each run, their median: what happens once in a process."""
         return self._of_runs("first", lambda samples: samples[0], "value")
@@ -167,7 +167,7 @@ class SeriesView:
         """What was measured in each run, for plots."""
         return self._points
 
-    @property
+    @cached_property
     def cores(self) -> Quantity:
         """Cores really used while the samples were taken: CPU time over wall time, median of the runs."""
         used = tuple(p.series.cores for p in self._points if p.series.cores is not None)
@@ -320,6 +320,7 @@ class RecordView:
         """
         self._record = record
         self._peers = peers
+        self._views: dict[tuple[int, ...], SeriesView] = {}
         self._points = tuple(_points(record))
         declared = [p for r in (record, *peers) for p in _points(r)]
         facts = [(case, params, fact) for r in (record, *peers) for case, _, params, fact in facts_of(r)]
@@ -382,7 +383,7 @@ class RecordView:
         if len(distinct) > 1:
             each = _list(f"{p.series.phase} {p.series.scope} {_settings(p.params)}" for p in found)
             raise PageError(f"{case} 有 {len(distinct)} 组都符合 {asked}：{each}。写明是哪一组")
-        return SeriesView(self, tuple(found))
+        return self._view(tuple(found))
 
     def over(
         self, param: str, case: str, metric: str, *, phase: str | None = None, scope: str | None = None, **params: Param
@@ -395,12 +396,16 @@ class RecordView:
         found = {v: self.series(case, metric, phase=phase, scope=scope, **{**params, param: v}) for v in sorted(values, key=str)}
         return Family(param, found)
 
+    def _view(self, points: tuple[Point, ...]) -> SeriesView:
+        """One view of the same points, so that pages share what was computed for one of them."""
+        return self._views.setdefault(tuple(map(id, points)), SeriesView(self, points))
+
     def all_series(self) -> list[SeriesView]:
         """Everything there is, in the order it was recorded."""
         groups: dict[str, list[Point]] = {}
         for p in self._points:
             groups.setdefault(SeriesView(self, (p,)).id, []).append(p)
-        return [SeriesView(self, tuple(points)) for points in groups.values()]
+        return [self._view(tuple(points)) for points in groups.values()]
 
     def fact(
         self,
