@@ -530,11 +530,8 @@ def on_template_context(context: Any, template_name: str, config: MkDocsConfig) 
 
 @event_priority(-100)
 def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
-    """Load the diagram library on pages that have a diagram; under `serve`, show mistakes on the page."""
+    """Tell search engines which pages repeat another; under `serve`, show mistakes on the page."""
     b = build()
-    if 'class="mermaid"' in output:
-        script = f'<script src="{get_relative_url(MERMAID, page.url)}"></script>'
-        output = output.replace("</head>", f"{script}</head>", 1)
     if page.file.src_uri in b.original:
         main = get_relative_url(_url(b, b.original[page.file.src_uri]) or ".", page.url)
         # With an address of its own the theme names the main page in full. Without one a relative link is all that can be said.

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests import elsewhere
 from tests.site.conftest import ROOT
 
-PARTS = ("docs", "measure", "requirements", "rust_examples")
+PARTS = ("docs", "measure", "requirements", "rust_examples", "theme")
 """What a build reads, beside `mkdocs.yml`."""
 
 
