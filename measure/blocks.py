@@ -90,7 +90,10 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object] | None], place:
 def _cell(value: object, place: Callable[[object], Placed]) -> tuple[str, bool]:
     if isinstance(value, str):
         return escape(value), False
-    return place(value).html, True
+    placed = place(value)
+    if placed.block:
+        raise PageError("表格格子里不能放块（表格、输出、图……）")
+    return placed.html, True
 
 
 def _in_unit(place: Callable[[object], Placed], show: Callable[[float, int], str]) -> Callable[[object], Placed]:

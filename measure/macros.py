@@ -12,7 +12,7 @@ import marshal
 import operator
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
@@ -27,7 +27,7 @@ from jinja2.parser import Parser
 from jinja2.runtime import Context, Undefined
 from jinja2.sandbox import SandboxedEnvironment
 
-from measure import blocks, claims, evidence, late, plots
+from measure import blocks, claims, evidence, grammar, late, plots
 from measure.blocks import Links
 from measure.cache import kept
 from measure.claims import Verdict
@@ -71,6 +71,8 @@ PUBLIC: dict[type, frozenset[str]] = {
     Family: frozenset(),
 }
 """What a page may ask of an object; everything else does not exist for it."""
+
+ATTRIBUTES = frozenset().union(*PUBLIC.values())
 
 
 @dataclass(frozen=True, order=True)
@@ -250,6 +252,10 @@ class Page:
         }
 
 
+WORDS = frozenset(Page("", "", 1, {}, Links(lambda machine, experiment: "", lambda machine, experiment: ()), []).vocabulary())
+"""The names of all macros."""
+
+
 class ClaimTag(Extension):
     """`claim … elif … noise … endclaim` and `inferred … endinferred`.
 
@@ -390,31 +396,11 @@ class Code(CodeGenerator):
         self.write(f"), {tuple(op.op for op in node.ops)!r})")
 
 
-class Refused(dict[str, Callable[..., Broken]]):
-    """Filters, or tests: whichever a page asks for is noted as a mistake."""
-
-    def __init__(self, environment: PageEnvironment, sign: str) -> None:
-        super().__init__()
-        self._environment = environment
-        self._sign = sign
-
-    def get(self, name: str, default: object = None) -> Any:
-        """Never `default`: every name stands for the refusal."""
-        return self[name]
-
-    def __missing__(self, name: str) -> Callable[..., Broken]:
-        @pass_context  # with a context Jinja cannot call it while compiling, where there is no line to name
-        def refuse(*_: object) -> Broken:
-            return self._environment.page.wrong(current_line(), f"页面里不能用 {self._sign} {name}；能用的只有 {NAMES}")
-
-        return refuse
-
-
-NAMES = "record 等宏、四则运算、比较、if 和 claim"
-
-
 class PageEnvironment(SandboxedEnvironment):
-    """Jinja's sandbox without a loader, filters or tests; objects show only what `PUBLIC` names."""
+    """Jinja's sandbox without a loader, filters or tests; objects show only what `PUBLIC` names.
+
+    It computes only what `grammar` has let through, and holds what can be seen no sooner: what a name stands for, how large a number is.
+    """
 
     code_generator_class = Code
 
@@ -426,10 +412,12 @@ class PageEnvironment(SandboxedEnvironment):
         super().__init__(
             extensions=[ClaimTag], undefined=self._undefined_class(), finalize=self._print, optimized=False, **DELIMITERS
         )
-        self.filters: Any = Refused(self, "|")
-        self.tests: Any = Refused(self, "is")
+        self.filters.clear()
+        self.tests.clear()
         self.globals.clear()
         self.page: Page
+        self.said: Collection[str] = ()
+        """What has been noted of the page's text; a name that nobody knows is not complained about again."""
 
     def _undefined_class(self) -> type[Undefined]:
         environment = self
@@ -438,9 +426,8 @@ class PageEnvironment(SandboxedEnvironment):
             """Created where a name is not there: notes it, and behaves as `Broken`."""
 
             def __new__(cls, hint: str | None = None, obj: object = None, name: str | None = None, exc: object = None) -> Any:
-                known = "、".join(sorted(environment.page.vocabulary()))
-                what = f"不认识的名字 {name}" if name else f"这里没有这样东西（{hint}）"
-                return environment.page.wrong(current_line(), f"{what}。页面里能用：{known}，和自己 set 的名字")
+                what = grammar.unknown(name or f"（{hint}）", WORDS)
+                return BROKEN if what in environment.said else environment.page.wrong(current_line(), what)
 
         return Missing
 
@@ -452,9 +439,10 @@ class PageEnvironment(SandboxedEnvironment):
         """The page's Markdown with tokens for values; mistakes are noted on the page."""
         self.page = page
         template = read(source)
+        self.said = {message for _, message in template.slips}
+        for line, message in template.slips:
+            page.wrong(line, message)
         if template.code is None:
-            for line, message in template.slips:
-                page.wrong(line, message)
             return ""
         try:
             text: str = Template.from_code(self, template.code, {}).render(page.vocabulary())
@@ -490,18 +478,12 @@ class PageEnvironment(SandboxedEnvironment):
         if isinstance(obj, Broken):
             return obj
         allowed = PUBLIC.get(type(obj), frozenset())
+        if attribute not in ATTRIBUTES:
+            return BROKEN  # `grammar` has said so
         if attribute not in allowed:
             names = "、".join(sorted(allowed)) or "（没有）"
             return self.page.wrong(current_line(), f"不能用 .{attribute}；能用的有 {names}")
         return self._try(lambda: getattr(obj, attribute))
-
-    def getitem(self, obj: Any, argument: Any) -> Any:
-        """Pages have no use for subscripts, and an escape from the sandbox may start with one."""
-        if isinstance(obj, Broken) or isinstance(argument, Broken):
-            return BROKEN
-        if isinstance(obj, (list, tuple)) and isinstance(argument, int) and -len(obj) <= argument < len(obj):
-            return obj[argument]
-        return self.page.wrong(current_line(), f"不能用下标 [{shown(argument)}]")
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805, PYI063 - Jinja's signature
         """Calls of the vocabulary; a mistake is noted with its line."""
@@ -523,12 +505,6 @@ class PageEnvironment(SandboxedEnvironment):
             )
         return self._try(lambda: all(COMPARISONS[op](terms[i], terms[i + 1]) for i, op in enumerate(operators)))
 
-    def get_template(self, *_: object, **__: object) -> Any:
-        """For `include`, `import` and `extends`: there is nothing to load."""
-        raise PageError("页面不能读别的文件。代码用 --8<-- 从仓库里剪，数字来自 record")
-
-    select_template = get_template
-
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Arithmetic, which for quantities is ratios and constant factors only."""
         if isinstance(left, Broken) or isinstance(right, Broken):
@@ -536,7 +512,7 @@ class PageEnvironment(SandboxedEnvironment):
         plain = all(isinstance(x, (int, float)) for x in (left, right))
         if operator not in ARITHMETIC or not (plain or isinstance(left, Quantity) or isinstance(right, Quantity)):
             return self.page.wrong(current_line(), f"这两样东西不能用 {operator} 算")
-        return self._try(lambda: ARITHMETIC[operator](left, right))
+        return self._try(lambda: _sized(ARITHMETIC[operator](left, right)))
 
     def call_unop(self, context: Context, operator: str, arg: Any) -> Any:
         """Signs of plain numbers only."""
@@ -587,7 +563,8 @@ class Read:
 @cache
 def read(source: str) -> Read:
     """Parse and compile a page's Markdown; the slow part of showing it, so it is kept. Lines count from 1."""
-    of = "\0".join((sys.version, version("jinja2"), inspect.getsource(sys.modules[__name__]), source))
+    ours = map(inspect.getsource, (sys.modules[__name__], grammar))
+    of = "\0".join((sys.version, version("jinja2"), *ours, source))
     try:
         used, slips, code = marshal.loads(kept("templates", of.encode(), lambda: marshal.dumps(_compiled(source))))  # noqa: S302 - our own, checked
     except Exception as error:  # of any kind: Jinja turns a page into Python, and that may break in many ways
@@ -595,23 +572,20 @@ def read(source: str) -> Read:
     return Read(used, slips, code)
 
 
-def _compiled(source: str) -> tuple[tuple[tuple[str, int], ...], tuple[tuple[int, str], ...], CodeType]:
+def _compiled(source: str) -> tuple[tuple[tuple[str, int], ...], tuple[tuple[int, str], ...], CodeType | None]:
     environment = PageEnvironment()
     tree = environment.parse(source)
+    found = grammar.check(tree, source, WORDS, ATTRIBUTES)
     used: dict[str, int] = {}
-    proper: set[int] = set()
     for call in tree.find_all(nodes.Call):
         if isinstance(call.node, nodes.Name) and call.node.name == "record":
             match call.args:
-                case [nodes.Const(value=str(name))] if not (call.kwargs or call.dyn_args or call.dyn_kwargs):
+                case [nodes.Const(value=str(name))] if not call.kwargs:
                     used.setdefault(name, call.lineno)
-                    proper.add(id(call.node))
-    slips = [
-        (name.lineno, 'record 只能写成 record("实验名")，实验名是字面的字符串')
-        for name in tree.find_all(nodes.Name)
-        if name.name == "record" and id(name) not in proper
-    ]
-    return tuple(used.items()), tuple(slips), environment.compile(tree)
+                case _:
+                    found.append(grammar.Slip(call.lineno, 'record 只能写成 record("实验名")，实验名是字面的字符串'))
+    slips = tuple((slip.line, slip.message) for slip in found)
+    return tuple(used.items()), slips, None if any(slip.fatal for slip in found) else environment.compile(tree)
 
 
 def records_used(source: str, file: str, first_line: int) -> tuple[tuple[tuple[str, int], ...], list[Mistake]]:
@@ -663,6 +637,13 @@ def told(error: Exception) -> str:
             return f"页面里不能这样写：{error.message}"
         case _:
             return f"参数不对：{error}"
+
+
+def _sized(number: Any) -> Any:
+    """A result that the next line could square in turn has to stay a number that fits one."""
+    if isinstance(number, int) and number.bit_length() > sys.float_info.max_exp:
+        raise PageError("这个数太大")
+    return number
 
 
 def _contains_broken(value: object) -> bool:

@@ -15,6 +15,8 @@ ANY_FLOAT = Context(prec=330)
 """Digits enough for the whole part of any float."""
 MOST_DIGITS = 15
 """What a float holds of any decimal number."""
+LONGEST_FORMULA = 5000
+"""Characters. A formula doubles with every line that multiplies a value by itself."""
 NO_SPREAD = "样本的最小值和单独一轮都没有跨进程的误差。用 .typical"
 DIVIDED_BY_A_DIFFERENCE = "差不能做除数。把它乘到比较的另一边"
 
@@ -65,6 +67,8 @@ class Quantity:
     def __post_init__(self) -> None:
         if not math.isfinite(self.value):
             raise PageError(f"{self.formula} 不是有限的数")
+        if len(self.formula) > LONGEST_FORMULA:
+            raise PageError(f"{self.formula[:80]}… 的算式太长，读者看不懂它从哪里来")
 
     def digits(self, n: int) -> Quantity:
         """The same, printed with n significant digits."""
