@@ -57,8 +57,11 @@ class Slip:
 
 def check(tree: nodes.Template, source: str, words: Collection[str], attributes: Collection[str]) -> list[Slip]:
     """All that is wrong with a page, whose macros are `words`, and whose objects have no more than `attributes`."""
-    setting = (*tree.find_all(nodes.Assign), *tree.find_all(nodes.AssignBlock), *tree.find_all(nodes.For))
-    targets = [node.target for node in setting]
+    targets: list[nodes.Node] = [
+        *(node.target for node in tree.find_all(nodes.Assign)),
+        *(node.target for node in tree.find_all(nodes.AssignBlock)),
+        *(node.target for node in tree.find_all(nodes.For)),
+    ]
     names = {name.name for target in targets for name in (target, *target.find_all(nodes.Name)) if isinstance(name, nodes.Name)}
     return [*_Walk(words, attributes, names).slips(tree), *_text(source)]
 
