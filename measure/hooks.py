@@ -138,7 +138,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Find out which records the pages need, make or load them, and add the generated pages."""
     b = build()
     for file in files.documentation_pages():
-        text = file.content_string
+        text = _text_of(file, b)
         if not text.strip() or file.src_uri.startswith("records/"):
             continue
         source, first_line = body_of(text)
@@ -167,6 +167,20 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     newest = max((r.finished for r in b.records.values() if isinstance(r, Measured)), default="2026-01-01T00:00:00+00:00")
     os.environ["SOURCE_DATE_EPOCH"] = str(int(datetime.fromisoformat(newest).astimezone(UTC).timestamp()))
     return files
+
+
+def _text_of(file: File, b: Build) -> str:
+    """The page's text. One in another encoding is a mistake, and goes on with signs in the place of what cannot be read."""
+    if not file.src_uri.isascii() and not file.src_uri.isprintable():  # bytes that Python could not read under this locale
+        raise Abort(f"读不出文件名 docs/{file.src_uri!a}：设 PYTHONUTF8=1 再构建，或把文件名改成 UTF-8")
+    try:
+        return file.content_string
+    except UnicodeDecodeError as error:
+        whole = error.object
+        line = whole.count(b"\n", 0, error.start) + 1
+        b.mistakes.append(Mistake(f"docs/{file.src_uri}", line, "这里不是 UTF-8 编码的文字。用编辑器把文件另存为 UTF-8"))
+        file.content_string = bytes(whole).decode("utf-8", "replace")
+        return file.content_string
 
 
 def _unread_front_matter(page: str, text: str, body: str) -> Iterator[Mistake]:

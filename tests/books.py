@@ -29,6 +29,7 @@ nav:
 hooks: [{ROOT / "measure/hooks.py"}]
 extra_css: []
 extra_javascript: []
+theme: {{custom_dir: {ROOT / "theme"}}}
 extra: {{generator: false, measure: {{reference: lab, records: records}}}}
 plugins:
   - search: {{enabled: !ENV [BOOK_SEARCH, false]}}

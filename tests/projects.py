@@ -70,6 +70,7 @@ nav:
 hooks: [measure/hooks.py]
 extra_css: []
 extra_javascript: []
+theme: {{custom_dir: {ROOT / "theme"}}}
 extra: {{generator: false, measure: {{reference: lab}}}}
 plugins:
   - macros: {{j2_variable_start_string: "[=", j2_variable_end_string: "=]", j2_block_start_string: "[%", j2_block_end_string: "%]"}}
