@@ -1,50 +1,72 @@
-"""Plots as SVG, drawn by Vega-Lite. A plot that did not change is taken from a cache outside the tree."""
+"""Plots as SVG, drawn by Vega-Lite. A plot that did not change is taken from a cache outside the tree.
+
+All are as narrow as a phone, with names above what they name, so that nothing shrinks there; each comes with its table.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.metadata import version
 from typing import Any
 
 from measure import cache
 from measure.late import Placed
-from measure.quantity import PageError, Quantity, format_time, time_unit
+from measure.quantity import PageError, Quantity, TimeUnit, format_time, time_unit
 from measure.record import Series
 from measure.view import SeriesView
 
 COLOURS = ["#2a7f9e", "#c98a2b", "#8b8f98", "#7a5ea8", "#4c9a5a"]
 """Colours of parts: far enough apart in lightness to be told apart in grey, and readable on both grounds."""
 
-WIDE = re.compile("[\u2e80-\uffef]")
-"""Where the renderer lacks a Chinese font it takes these characters for narrower than they are, and labels would be cut off."""
-
 FONT = "system-ui, 'PingFang SC', 'Microsoft YaHei', 'Noto Sans CJK SC', sans-serif"
+WIDTH = 330
+NAME, LANE, GAP = 22, 20, 8
+"""Heights: of a line with a name, of a bar or a row of points, and below a group of them."""
+ROOM = {False: 1.2, True: 1.5}
+"""How much longer than the longest bar the axis is: for a number behind it, or for a number and a name."""
+
+Parts = Sequence[tuple[str, Quantity]]
 
 
-def bars(title: str, rows: Sequence[tuple[str, Quantity] | None]) -> Placed:
-    """Horizontal bars of times from zero, one unit for all, each with its value; in the order given."""
-    kept = [row for row in rows if row is not None]
-    if not kept or any(q.unit != "s" for _, q in kept):
-        raise PageError("bars() 要 [[名字, 时间], …]，至少一行")
-    unit = time_unit(max(q.value for _, q in kept))
-    data = [
-        {"name": name, "value": float(unit.show(q.value, 6)), "label": f"{unit.show(q.value, q.significant)}"} for name, q in kept
+def bars(title: str, rows: Sequence[tuple[str, Quantity | Parts] | None]) -> Placed:
+    """Horizontal bars of times from zero, one unit for all, each with its value; under one name one bar, or one for each named setting."""
+    kept = [(name, [("", what)] if isinstance(what, Quantity) else list(what)) for name, what in filter(None, rows)]
+    times = [q for _, parts in kept for _, q in parts]
+    if not times or any(q.unit != "s" for q in times):
+        raise PageError("bars() 要 [[名字, 时间], …] 或 [[名字, [[设置, 时间], …]], …]，至少一行")
+    unit = time_unit(max(q.value for q in times))
+    several = any(part for _, parts in kept for part, _ in parts)
+    groups = [
+        (
+            name,
+            [
+                {"from": 0, "value": _in(unit, q), "label": unit.show(q.value, q.significant) + (f"（{part}）" if part else "")}
+                for part, q in parts
+            ],
+        )
+        for name, parts in kept
     ]
-    y = {"field": "name", "type": "nominal", "sort": None, "title": None}
-    x = {"field": "value", "type": "quantitative", "title": f"{title}（{unit.name}）", "axis": {"grid": True, "tickCount": 5}}
+    longest = ROOM[several] * max(_in(unit, q) for q in times)
+    x = {"type": "quantitative", "scale": {"domain": [0, longest], "nice": False}, "axis": {"tickCount": 5}}
     layers = [
-        {"mark": {"type": "bar", "color": "currentColor", "opacity": 0.35, "height": 15}},
-        {"mark": {"type": "text", "align": "left", "dx": 5, "color": "currentColor"}, "encoding": {"text": {"field": "label"}}},
+        {
+            "mark": {"type": "rule", "strokeWidth": 13, "opacity": 0.4},
+            "encoding": {"x": x | {"field": "from"}, "x2": {"field": "value"}},
+        },
+        {
+            "mark": {"type": "text", "align": "left", "dx": 5},
+            "encoding": {"x": x | {"field": "value"}, "text": {"field": "label"}},
+        },
     ]
-    described = "；".join(f"{name} {q.text()}" for name, q in kept)
-    return _figure(data, {"y": y, "x": x}, layers, f"{title}（{unit.name}）", described)
+    described = "；".join(f"{name} {'、'.join(f'{part} {q.text()}'.lstrip() for part, q in parts)}" for name, parts in kept)
+    table = [[name, *([part] if several else []), q.text()] for name, parts in kept for part, q in parts]
+    return _figure(groups, layers, f"{title}（{unit.name}）", described, ["", *([""] if several else []), "时间"], table)
 
 
-def stacked(title: str, rows: Sequence[tuple[str, Sequence[tuple[str, Quantity]]] | None]) -> Placed:
+def stacked(title: str, rows: Sequence[tuple[str, Parts] | None]) -> Placed:
     """Horizontal bars of times, each made of named parts, one unit for all; the parts in the order given."""
     kept = [row for row in rows if row is not None]
     times = [q for _, parts in kept for _, q in parts]
@@ -52,21 +74,20 @@ def stacked(title: str, rows: Sequence[tuple[str, Sequence[tuple[str, Quantity]]
         raise PageError("stacked() 要 [[名字, [[部分, 时间], …]], …]，至少一行")
     unit = time_unit(max(q.value for q in times))
     names = list(dict.fromkeys(part for _, parts in kept for part, _ in parts))
-    data = [
-        {"name": name, "part": part, "order": names.index(part), "value": float(unit.show(q.value, 6))}
-        for name, parts in kept
-        for part, q in parts
-    ]
-    y = {"field": "name", "type": "nominal", "sort": None, "title": None}
-    x = {
-        "field": "value", "type": "quantitative", "aggregate": "sum", "stack": "zero", "title": f"{title}（{unit.name}）",
-        "axis": {"grid": True, "tickCount": 5},
-    }  # fmt: skip
+    groups = []
+    for name, parts in kept:
+        ends = [0.0]
+        for _, q in parts:
+            ends.append(ends[-1] + _in(unit, q))
+        lane = [{"part": part, "from": a, "to": b} for (part, _), a, b in zip(parts, ends, ends[1:], strict=False)]
+        groups.append((name, [{"pieces": lane}]))
+    x = {"type": "quantitative", "axis": {"tickCount": 5}}
     colour = {"field": "part", "type": "nominal", "sort": names, "title": None, "scale": {"domain": names, "range": COLOURS}}
-    encoding = {"y": y, "x": x, "color": colour, "order": {"field": "order"}}
-    layers = [{"mark": {"type": "bar", "height": 17, "opacity": 0.85}}]
+    encoding = {"x": x | {"field": "from"}, "x2": {"field": "to"}, "color": colour}
+    layers = [{"mark": {"type": "rule", "strokeWidth": 15, "opacity": 0.85}, "encoding": encoding}]
     described = "；".join(f"{name}：{'、'.join(f'{part} {q.text()}' for part, q in parts)}" for name, parts in kept)
-    return _figure(data, encoding, layers, f"{title}（{unit.name}）", described)
+    table = [[name, part, q.text()] for name, parts in kept for part, q in parts]
+    return _figure(groups, layers, f"{title}（{unit.name}）", described, ["", "", "时间"], table)
 
 
 def strip(title: str, rows: Sequence[tuple[str, SeriesView] | None], *, log: bool = False) -> Placed:
@@ -74,20 +95,34 @@ def strip(title: str, rows: Sequence[tuple[str, SeriesView] | None], *, log: boo
     kept = [row for row in rows if row is not None]
     if not kept or any(series.unit != "s" for _, series in kept):
         raise PageError("strip() 要 [[名字, 一组时间], …]，至少一行")
-    values = {name: _seconds(series) for name, series in kept}
-    middle = math.sqrt(min(map(min, values.values()))) * math.sqrt(max(map(max, values.values())))
-    unit = time_unit(middle)
-    data = [{"name": name, "value": float(unit.show(s, 6))} for name, seconds in values.items() for s in seconds]
-    y = {"field": "name", "type": "nominal", "sort": list(values), "title": None}
-    scale = {"type": "log"} if log else {"zero": True}
-    heading = f"{title}（{unit.name}{'，对数轴' if log else ''}）"
-    x = {"field": "value", "type": "quantitative", "title": heading, "scale": scale, "axis": {"grid": True, "tickCount": 6}}
-    layers = [{"mark": {"type": "point", "color": "currentColor", "opacity": 0.55, "size": 36}}]
+    values = [(name, _seconds(series), _middle(series)) for name, series in kept]
+    low, high = min(min(s) for _, s, _ in values), max(max(s) for _, s, _ in values)
+    unit = time_unit(math.sqrt(low) * math.sqrt(high))
+    groups = [
+        (f"{name}  {format_time(middle)}", [{"pieces": [{"value": float(unit.show(s, 6))} for s in seconds]}])
+        for name, seconds, middle in values
+    ]
+    x: dict[str, Any] = {"field": "value", "type": "quantitative", "scale": {"zero": True}, "axis": {"tickCount": 5}}
+    if log:
+        decades = [10.0**k for k in range(math.floor(_log(low, unit)), math.ceil(_log(high, unit)) + 1)]
+        x["scale"] = {"type": "log", "domain": [decades[0], decades[-1]], "nice": False}
+        x["axis"] = {"values": decades, "format": "~f"}
+    layers = [{"mark": {"type": "point", "opacity": 0.55, "size": 36}, "encoding": {"x": x}}]
     described = "；".join(
-        f"{name} {format_time(min(seconds))} 到 {format_time(max(seconds))}，{len(seconds)} 个点"
-        for name, seconds in values.items()
+        f"{name} {format_time(min(seconds))} 到 {format_time(max(seconds))}，{len(seconds)} 个点" for name, seconds, _ in values
     )
-    return _figure(data, {"y": y, "x": x}, layers, heading, described)
+    table = [[name, str(len(s)), *map(format_time, (min(s), middle, max(s)))] for name, s, middle in values]
+    heading = f"{title}（{unit.name}{'，对数轴' if log else ''}）"
+    return _figure(groups, layers, heading, described, ["", "点数", "最小", "典型值", "最大"], table)
+
+
+def _in(unit: TimeUnit, q: Quantity) -> float:
+    return float(unit.show(q.value, 6))
+
+
+def _log(seconds: float, unit: TimeUnit) -> float:
+    """Its decimal logarithm in a unit, rounded, so that what is meant for 1 ms stays there."""
+    return round(math.log10(seconds) - unit.exponent, 9)
 
 
 def _seconds(series: SeriesView) -> list[float]:
@@ -97,37 +132,82 @@ def _seconds(series: SeriesView) -> list[float]:
     return out
 
 
-def _figure(data: list[Any], encoding: dict[str, Any], layers: list[Any], heading: str, described: str) -> Placed:
+def _middle(series: SeriesView) -> float:
+    """What pages go by; the smallest figure where no other was printed."""
+    try:
+        return series.typical.value
+    except PageError:
+        return series.min.value
+
+
+def _figure(
+    groups: Iterable[tuple[str, list[dict[str, Any]]]],
+    layers: list[Any],
+    heading: str,
+    described: str,
+    header: Sequence[str],
+    table: Sequence[Sequence[str]],
+) -> Placed:
+    """Groups of lanes below each other, each under its name, on one axis; with a table for who cannot see it or wants to copy."""
+    names: list[dict[str, Any]] = []
+    data: list[dict[str, Any]] = []
+    height = 0
+    for name, lanes in groups:
+        names.append({"name": name, "y": height + NAME / 2})
+        height += NAME
+        for lane in lanes:
+            data += [piece | {"y": height + LANE / 2} for piece in lane.get("pieces", [lane])]
+            height += LANE
+        height += GAP
+    y = {
+        "field": "y",
+        "type": "quantitative",
+        "axis": None,
+        "scale": {"domain": [0, height], "range": [0, height], "nice": False},
+    }
+    named = {
+        "data": {"values": names},
+        "mark": {"type": "text", "align": "left"},
+        "encoding": {"x": {"value": 0}, "y": y, "text": {"field": "name"}},
+    }
     spec = {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "width": 420,
-        "height": {"step": 26},
-        "padding": {"left": 5 + 4 * max(len(WIDE.findall(row["name"])) for row in data), "right": 5, "top": 5, "bottom": 5},
+        "width": WIDTH,
+        "height": height,
+        "padding": {"left": 4, "right": 4, "top": 2, "bottom": 2},
         "background": None,
         "data": {"values": data},
-        "encoding": encoding,
-        "layer": layers,
+        "layer": [layer | {"encoding": layer["encoding"] | {"y": y}} for layer in layers] + [named],
         "config": {
+            "aria": False,  # the figure says it all, and better
             "font": FONT,
             "view": {"stroke": None},
-            "legend": {"orient": "bottom", "labelColor": "currentColor", "labelFontSize": 13},
+            "mark": {"color": "currentColor"},
+            "rule": {"color": "currentColor"},
+            "point": {"color": "currentColor"},
+            "text": {"color": "currentColor", "fontSize": 13},
+            "legend": {"orient": "bottom", "labelColor": "currentColor", "labelFontSize": 13, "symbolStrokeWidth": 8},
             "axis": {
+                "title": None,
+                "grid": True,
                 "labelColor": "currentColor",
-                "titleColor": "currentColor",
                 "domainColor": "currentColor",
                 "tickColor": "currentColor",
                 "gridColor": "currentColor",
                 "gridOpacity": 0.12,
-                "labelFontSize": 13,
-                "titleFontSize": 13,
-                "titleFontWeight": "normal",
-                "labelLimit": 220,
+                "labelFontSize": 12,
             },
-            "text": {"fontSize": 13},
         },
     }
     svg = _svg(json.dumps(spec, ensure_ascii=False, sort_keys=True))
-    html = f'<figure class="plot" data-search-exclude="1" role="img" aria-label="{escape(heading)}：{escape(described)}">{svg}</figure>'
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table)
+    html = (
+        f'<figure class="plot" data-search-exclude="1"><figcaption>{escape(heading)}</figcaption>'
+        f'<div role="img" aria-label="{escape(heading)}：{escape(described)}">{svg}</div>'
+        f'<details class="plot-table"><summary>数值</summary><div class="wide"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div></details></figure>"
+    )
     return Placed(described, html, block=True)
 
 

@@ -1,5 +1,6 @@
 """Plots: what is drawn is what was measured, and a reader who cannot see it is told the same."""
 
+import math
 import re
 
 import pytest
@@ -23,10 +24,25 @@ def view() -> RecordView:
     return RecordView(measured(*runs("quick", (0.001, 0.002), (0.003, 0.001)), *runs("slow", (1.0, 4.0), (2.0, 3.0))))
 
 
+def points(html: str) -> list[float]:
+    """Where the points are, from left to right on the axis, in the order of the data."""
+    (group,) = re.findall(r'<g class="mark-symbol role-mark[^"]*"[^>]*>(.*?)</g>', html)
+    return [float(x) for x in re.findall(r'<path transform="translate\(([\d.]+),', group)]
+
+
+def lines(html: str) -> list[float]:
+    """How long the bars are."""
+    (group,) = re.findall(r'<g class="mark-rule role-mark[^"]*"[^>]*>(.*?)</g>', html)
+    return [abs(float(x)) for x in re.findall(r'<line transform="[^"]*" x2="([-\d.]+)"', group)]
+
+
 def test_strip_draws_every_sample(view: RecordView) -> None:
     placed = plots.strip("用时", [("快", view.series("quick", "matmul")), None, ("慢", view.series("slow", "matmul"))], log=True)
-    assert len(re.findall(r'aria-roledescription="point"', placed.html)) == 8
-    assert "（ms，对数轴）" in placed.html
+    assert len(points(placed.html)) == 8
+    assert "用时（ms，对数轴）" in placed.html
+    # four decades from 1 ms to 10 s share the width
+    expected = [330 / 4 * math.log10(ms) for ms in (1, 2, 3, 1, 1000, 4000, 2000, 3000)]
+    assert points(placed.html) == pytest.approx(expected, abs=0.01)
     assert placed.text == "快 1.00 ms 到 3.00 ms，4 个点；慢 1.00 s 到 4.00 s，4 个点"
 
 
@@ -44,9 +60,26 @@ def test_strip_of_printed_figures_draws_what_was_printed() -> None:
 def test_stacked_bars_name_their_parts(view: RecordView) -> None:
     quick, slow = view.series("quick", "matmul").typical, view.series("slow", "matmul").typical
     placed = plots.stacked("一次求值", [("程序", [("奇异值分解", slow), ("收缩", quick)])])
-    assert len(re.findall(r'aria-roledescription="bar"', placed.html)) == 2
+    assert len(lines(placed.html)) == 2
     assert "奇异值分解" in placed.html
     assert placed.text == "程序：奇异值分解 2.50 s、收缩 1.75 ms"
+
+
+def test_bars_start_at_zero_and_stand_under_their_names(view: RecordView) -> None:
+    quick, slow = view.series("quick", "matmul").typical, view.series("slow", "matmul").typical
+    placed = plots.bars("一次", [("甲", [("一个线程", slow), ("全部线程", 0.5 * slow)]), None, ("乙", quick)])
+    long, half, short = lines(placed.html)
+    assert (half / long, short / long) == pytest.approx((0.5, 0.00175 / 2.5), abs=1e-5)
+    for label in (">甲<", ">2.50（一个线程）<", ">1.25（全部线程）<", ">乙<"):
+        assert label in placed.html
+    assert placed.text == "甲 一个线程 2.50 s、全部线程 1.25 s；乙 1.75 ms"
+
+
+def test_a_plot_comes_with_its_table(view: RecordView) -> None:
+    html = plots.strip("用时", [("快", view.series("quick", "matmul"))]).html
+    assert re.findall(r"<td>(.*?)</td>", html) == ["快", "4", "1.00 ms", "1.75 ms", "3.00 ms"]
+    assert "currentColor" in html
+    assert not re.search(r'(fill|stroke)="(black|#000)', html)
 
 
 @pytest.mark.parametrize("rows", [[], [None]])
