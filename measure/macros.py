@@ -599,11 +599,18 @@ def current_line() -> int:
     """The line of the template that is being rendered, found on the stack."""
     frame = sys._getframe(1)
     while frame is not None:
-        template = frame.f_globals.get("__jinja_template__")
-        if template is not None and "__jinja_template__" in frame.f_globals:
-            return int(template.get_corresponding_lineno(frame.f_lineno))
+        if "__jinja_template__" in frame.f_globals:
+            number = frame.f_lineno
+            return next((line for line, code in _lines(frame.f_globals["debug_info"]) if code <= number), 1)
         frame = frame.f_back  # type: ignore[assignment]
     return 1
+
+
+@cache
+def _lines(debug_info: str) -> tuple[tuple[int, int], ...]:
+    """(line of the template, line of its code), last first. Jinja reads its table anew for each question, and every value asks one."""
+    pairs = (pair.split("=") for pair in reversed(debug_info.split("&")) if pair)
+    return tuple((int(line), int(code)) for line, code in pairs)
 
 
 def line_of(error: BaseException) -> int:
