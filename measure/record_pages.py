@@ -71,7 +71,7 @@ def index(records: Iterable[tuple[Measured | Published, Sequence[str]]]) -> tupl
         cells = "".join(f"<td>{cell}</td>" for cell in (link, record.machine.label, date, state, holds, beside))
         rows.append(f"<tr>{cells}</tr>")
     head = "".join(f"<th>{h}</th>" for h in ("实验", "机器", "测于", "状态", "里面有", "各台机器"))
-    html = f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    html = f'<div class="wide records"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
     return f"# 全部记录\n\n书里每个测出来的数字，都来自下面的一份记录。\n\n{token(0)}\n", [Placed("", html, block=True)]
 
 
