@@ -56,9 +56,14 @@ def listing(claims: Sequence[Claim]) -> str:
 def _item(number: int, claim: Claim) -> str:
     return (
         f'<li id="evidence-{number}" value="{number}" data-claim="{claim.state}" popover>'
-        f'<a class="said" href="#claim-{number}">{escape(claim.sentence)}</a>'
+        f'<a class="said" href="#claim-{number}">{escape(_plain(claim.sentence))}</a>'
         f"<strong>{STATES[claim.state]}</strong>{''.join(f'<span>{escape(part)}</span>' for part in _parts(claim.evidence))}</li>"
     )
+
+
+def _plain(sentence: str) -> str:
+    """The words of a sentence without Markdown's marks: it is a link here, and Markdown is through."""
+    return re.sub(r"`|\*\*", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", sentence))
 
 
 def _parts(evidence: str) -> list[str]:

@@ -42,3 +42,8 @@ def test_each_comparison_stands_apart() -> None:
         "且 b > c：比值 3，成立",
     ]
     assert "<也>" not in first
+
+
+def test_a_sentence_is_quoted_without_its_marks() -> None:
+    html = evidence.listing([Claim(1, 0, "holds", "a > b", "补上 `rayon` **快**，见[那一页](b.md#c)。")])
+    assert ">补上 rayon 快，见那一页。</a>" in html

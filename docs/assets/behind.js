@@ -76,6 +76,7 @@
 
 // How old a record is depends on the day it is read, not on the day the site was built.
 for (const time of document.querySelectorAll("time[data-age]")) {
-  const days = Math.floor((Date.now() - Date.parse(time.dateTime)) / 86_400_000);
+  const [then, now] = [Date.parse(time.dateTime), Date.now()].map((moment) => Math.floor(moment / 86_400_000));
+  const days = now - then;
   if (days >= 0) time.append(days === 0 ? "（今天）" : `（${days} 天前）`);
 }
