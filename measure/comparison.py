@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from measure.late import Placed, token
+from measure.quantity import PageError
 from measure.record import Measured, Published, PublishedSeries, Statistic
 from measure.view import RecordView, SeriesView
 
@@ -67,7 +68,10 @@ def _values(record: Record, view: SeriesView) -> str:
     if isinstance(record, Published):
         shown = [f"{label} {text}" for name, label in PRINTED.items() if (text := _printed(view, name))]
     else:
-        shown = [f"典型值 {view.typical.text()}", f"最小 {view.min.text()}"]
+        try:
+            shown = [f"典型值 {view.typical.text()}", f"最小 {view.min.text()}"]
+        except PageError as error:  # the runs do not agree on what they measured
+            shown = [str(error)]
     count = f"<small>n = {view.n}</small>" if view.n else ""
     return f'<a href="{href}">{escape(shown[0])}</a>{"".join(f"<small>{escape(more)}</small>" for more in shown[1:])}{count}'
 

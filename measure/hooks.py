@@ -29,6 +29,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page as SitePage
 from mkdocs.utils import get_relative_url
+from mkdocs_macros import context as macros_context
 from pymdownx.snippets import SnippetMissingError
 
 from measure import comparison, disk, evidence, handtyped, late, links, publish, record_pages, staleness
@@ -38,6 +39,8 @@ from measure.machine import locked
 from measure.macros import Mistake, Page, PageEnvironment, Record, body_of, records_for, records_used
 from measure.record import Measured, Published
 from measure.store import Records, Store, StoreError, clash, dumps
+
+macros_context.get_git_info = dict  # the plugin would run git a dozen times for what no page can see
 
 Mode = Literal["auto", "cached", "fresh"]
 MODES: tuple[Mode, ...] = ("auto", "cached", "fresh")
@@ -123,6 +126,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     current.experiments = load_all()
     cutter = Markdown(extensions=["pymdownx.snippets"], extension_configs=config.mdx_configs)
     current.snippets = cutter.preprocessors["snippet"]
+    found = current.snippets.get_snippet_path
+    current.snippets.get_snippet_path = lambda path: place if (place := found(path)) and _may_be_cut(Path(place), root) else None
     macros: Any = config.plugins["macros"]
     macros._env = current.environment
     search: Any = config.plugins.get("material/search")
@@ -419,6 +424,19 @@ def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files:
     return markdown if source in b.prepared else _without_lost_snippets(b, markdown)
 
 
+CUT_FROM = ("docs", "measure", "rust_examples")
+"""The folders whose files pages may show; not what is hidden or built there."""
+
+
+def _may_be_cut(file: Path, root: Path) -> bool:
+    """Wherever links lead, and also for what a file that is cut out brings in."""
+    real, root = file.resolve(), root.resolve()
+    if not real.is_relative_to(root):
+        return False
+    top, *below = real.relative_to(root).parts
+    return top in CUT_FROM and not any(part.startswith(".") or part in ("target", "__pycache__") for part in below)
+
+
 def _without_lost_snippets(b: Build, markdown: str) -> str:
     """The page without the snippets that cannot be cut, each noted as a mistake: Markdown would stop at the first."""
     page = b.environment.page
@@ -432,7 +450,7 @@ def _without_lost_snippets(b: Build, markdown: str) -> str:
         try:
             b.snippets.run([line])
         except (SnippetMissingError, OSError, ValueError) as error:
-            problem = f"剪不出片段 {line.strip()}（{error}）。路径从仓库的根写起，名字是那个文件里 --8<-- [start:名字] 的名字"
+            problem = f"剪不出片段 {line.strip()}（{error}）。能剪的是 {'、'.join(CUT_FROM)} 里的文件，路径从仓库的根写起，名字是那个文件里 --8<-- [start:名字] 的名字"
         if problem:
             page.wrong(number, problem)
             lines[number - 1] = ""

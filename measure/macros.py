@@ -449,7 +449,7 @@ class PageEnvironment(SandboxedEnvironment):
         except Exception as error:
             page.wrong(line_of(error), told(error))
             return ""
-        return text
+        return _without_made_snippets(page, source, text)
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         """Refuse what only an escape in a string can bring in, and digits that Jinja's lexer takes for a number and Python does not."""
@@ -525,6 +525,17 @@ class PageEnvironment(SandboxedEnvironment):
             return action()
         except (PageError, *SLIPS) as error:
             return self.page.wrong(current_line(), told(error))
+
+
+def _without_made_snippets(page: Page, source: str, text: str) -> str:
+    """Snippet lines are checked as they stand in the page's file; one that the template put together has not been."""
+    if "-8<-" not in text:
+        return text
+    written = {line for line in source.split("\n") if "-8<-" in line}
+    made = [line for line in text.split("\n") if "-8<-" in line and line not in written]
+    if made:
+        page.wrong(1, f"片段要自成一行，不能由模板拼出来：{made[0].strip()}")
+    return "\n".join(line for line in text.split("\n") if line not in made)
 
 
 class PageTemplate:

@@ -26,7 +26,7 @@ from measure.record import Absent, Build, Excerpt, Fact, Measured, Published
 from measure.runner import Outcome, RunFailedError
 from measure.store import Store, StoreError, dumps, load_file
 from measure.view import RecordView
-from tests.records import measured, runs, timed
+from tests.records import measured, run, runs, timed
 
 ROOT = Path(__file__).parent.parent
 
@@ -137,6 +137,8 @@ PUBLISHED: dict[str, Any] = {
     "absent": [{"case": "c", "reason": "没有发表"}],
 }  # fmt: skip
 GOOD = (MEASURED.model_dump(mode="json"), PUBLISHED)
+ODD_ONE_OUT = MEASURED.model_copy(update={"runs": (*MEASURED.runs[:-1], run("b", 3, (0.02, 0.021, 0.022), device="", threads=1))})
+"""One run of a case was on another device than the others."""
 
 
 # ---- where it comes to
@@ -251,6 +253,7 @@ ALL = """[% set m = record("x") %]
 
 
 @given(documents(*GOOD))
+@example(encoded(ODD_ONE_OUT.model_dump(mode="json")))
 def test_c14_record_files(lab: Path, site: Callable[[str], str], data: bytes) -> None:
     """Refused with the file's name, or shown whole: on its own page, on a page of the book, by the command."""
     store = Store(lab / "records")

@@ -302,13 +302,13 @@ def test_a_navigation_leaves_nothing_out_and_leads_somewhere(book: Path, flags: 
 
 
 def test_every_snippet_that_cannot_be_cut_is_named(book: Path) -> None:
-    (book / "code.py").write_text("# --8<-- [start:one]\nshown()\n# --8<-- [end:one]\n", encoding="utf-8")
-    good_one = '```python\n--8<-- "code.py:one"\n```\n'
+    (book / "docs/code.py").write_text("# --8<-- [start:one]\nshown()\n# --8<-- [end:one]\n", encoding="utf-8")
+    good_one = '```python\n--8<-- "docs/code.py:one"\n```\n'
     bad = [
         '--8<-- "nothing.py"',
-        '    --8<-- "code.py:two"',
+        '    --8<-- "docs/code.py:two"',
         '--8<-- "../outside.py"',
-        '--8<-- "code.py:one"',
+        '--8<-- "docs/code.py:one"',
         "--8<--",
         ';--8<-- "shown.py"',
     ]
@@ -327,8 +327,8 @@ def test_front_matter_does_not_shadow_a_macro(book: Path) -> None:
 
 
 def test_private_characters_from_a_snippet_forge_nothing(book: Path) -> None:
-    (book / "forged.txt").write_text("\ue000\ue010\ue001 \ue000\ue019\ue019\ue001", encoding="utf-8")
-    change(book, {"b.md": f'{OTHER}\n```\n--8<-- "forged.txt"\n```\n'})
+    (book / "docs/forged.txt").write_text("\ue000\ue010\ue001 \ue000\ue019\ue019\ue001", encoding="utf-8")
+    change(book, {"b.md": f'{OTHER}\n```\n--8<-- "docs/forged.txt"\n```\n'})
     assert "\ufffd \ufffd" in page(good(book), "b")
 
 
