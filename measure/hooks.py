@@ -127,7 +127,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     cutter = Markdown(extensions=["pymdownx.snippets"], extension_configs=config.mdx_configs)
     current.snippets = cutter.preprocessors["snippet"]
     found = current.snippets.get_snippet_path
-    current.snippets.get_snippet_path = lambda path: place if (place := found(path)) and _may_be_cut(Path(place), root) else None
+    current.snippets.get_snippet_path = lambda path: place if (place := found(path)) and _may_be_cut(Path(place)) else None
     macros: Any = config.plugins["macros"]
     macros._env = current.environment
     search: Any = config.plugins.get("material/search")
@@ -428,9 +428,9 @@ CUT_FROM = ("docs", "measure", "rust_examples")
 """The folders whose files pages may show; not what is hidden or built there."""
 
 
-def _may_be_cut(file: Path, root: Path) -> bool:
-    """Wherever links lead, and also for what a file that is cut out brings in."""
-    real, root = file.resolve(), root.resolve()
+def _may_be_cut(file: Path) -> bool:
+    """Wherever links lead, and also for what a file that is cut out brings in. Snippets go by the folder the build is started in."""
+    real, root = file.resolve(), Path().resolve()
     if not real.is_relative_to(root):
         return False
     top, *below = real.relative_to(root).parts
