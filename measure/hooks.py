@@ -430,7 +430,7 @@ CUT_FROM = ("docs", "measure", "rust_examples")
 
 def _may_be_cut(file: Path) -> bool:
     """Wherever links lead, and also for what a file that is cut out brings in. Snippets go by the folder the build is started in."""
-    real, root = file.resolve(), Path().resolve()
+    real, root = file.resolve(), Path.cwd()
     if not real.is_relative_to(root):
         return False
     top, *below = real.relative_to(root).parts
