@@ -35,13 +35,17 @@ _NUMERAL = r"[〇零一二两三四五六七八九十百千万亿]+(?:点[〇零
 _SECONDS = r"(?:毫秒|微秒|纳秒|秒)"
 _TYPED = re.compile(
     rf"""
-      百分之\s*(?:{_DIGITS}|{_NUMERAL})
+      (?:{_NUMERAL})分之\s*(?:{_DIGITS}|{_NUMERAL})
+    | 每秒\s*(?:{_DIGITS}|{_NUMERAL})
+    | 半个?(?:秒(?!钟)|分钟|小时)|[快慢省]了?一半
+    | {_DIGITS}\s*[×xX](?![\w×]|\s*[0-9])
+    | {_DIGITS}\s*(?:[KMGT]i?B|[KMGT]?FLOPS?|兆)(?![A-Za-z])
     | {_DIGITS}(?:\s*[-–—~～到至]\s*{_DIGITS})?\s*(?:
           {_SECONDS}|[mµμun]?s(?![A-Za-z0-9_])|[倍成]|[%％‰]|[万亿](?!维|能|一)
         | 个?(?:百分点|数量级)|(?:分钟|小时)
       )
-    | (?<![第一-鿿])?(?:{_NUMERAL})(?:多|几)?(?:个)?\s*(?:{_SECONDS}(?!钟)|倍|成(?![不为了功对立就果熟员分套体本一品长因语绩千]))
-    | (?:{_NUMERAL})\s*(?:个?数量级|分钟|小时)
+    | (?<![第一-鿿])?(?:{_NUMERAL})(?:多|几|来)?(?:个)?\s*(?:{_SECONDS}(?!钟)|倍|成(?![不为了功对立就果熟员分套体本一品长因语绩千]))
+    | (?:{_NUMERAL})\s*个?(?:数量级|分钟|分半钟|小时)
     | (?:毫|微|纳)?秒级
     """,
     re.VERBOSE,
@@ -58,16 +62,23 @@ class Typed:
 
 def find(source: str) -> list[Typed]:
     """Every number typed by hand in a page's Markdown, lines counted from 1."""
-    waived = {source.count("\n", 0, match.start()) + 1 for match in WAIVER.finditer(source)}
-    prose = _FENCE.sub(lambda m: re.sub("[`~]", "\x00", m[0]) if m[3] == "mermaid" else _blank(m), source)  # labels are prose
+    left = prose(source)
+    found = [Typed(left.count("\n", 0, match.start()) + 1, match[0].strip()) for match in _TYPED.finditer(left)]
+    excused = waived(source)
+    return [typed for typed in found if typed.line not in excused]
+
+
+def prose(source: str) -> str:
+    """A page's Markdown with all that is no prose blanked, every character in its place."""
+    left = _FENCE.sub(lambda m: re.sub("[`~]", "\x00", m[0]) if m[3] == "mermaid" else _blank(m), source)  # labels are prose
     for kind in _NOT_PROSE:
-        prose = kind.sub(_blank, prose)
-    found = []
-    for match in _TYPED.finditer(prose):
-        line = prose.count("\n", 0, match.start()) + 1
-        if line not in waived:
-            found.append(Typed(line, match[0].strip()))
-    return found
+        left = kind.sub(_blank, left)
+    return left
+
+
+def waived(source: str) -> set[int]:
+    """The lines that carry a waiver."""
+    return {source.count("\n", 0, match.start()) + 1 for match in WAIVER.finditer(source)}
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -77,4 +88,6 @@ def _blank(match: re.Match[str]) -> str:
 
 def message(typed: Typed) -> str:
     """What to tell the author."""
+    if typed.text == "一倍":
+        return "「一倍」说不清是一倍还是两倍：写成 [= times(a, b) =]，它说 a 是 b 的几倍"
     return f"手写的数字「{typed.text}」：测出来的数要写成 [= … =]；不是测出来的，在这一行末尾写 [## 手写数字：理由 ##]"

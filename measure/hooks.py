@@ -32,7 +32,7 @@ from mkdocs.utils import get_relative_url
 from mkdocs_macros import context as macros_context
 from pymdownx.snippets import SnippetMissingError
 
-from measure import comparison, disk, evidence, handtyped, late, links, publish, record_pages, staleness
+from measure import comparison, disk, evidence, handtyped, late, links, publish, record_pages, staleness, words
 from measure.blocks import Links
 from measure.experiment import Experiment, load_all
 from measure.machine import locked
@@ -178,6 +178,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         b.mistakes += wrong
         b.mistakes += _unread_front_matter(file.src_uri, text, source)
         b.mistakes += [Mistake(f"docs/{file.src_uri}", typed.line, handtyped.message(typed)) for typed in handtyped.find(text)]
+        b.mistakes += [Mistake(f"docs/{file.src_uri}", typed.line, message) for typed, message in words.find(text)]
         b.needs[file.src_uri] = used
     wanted = sorted({name for used in b.needs.values() for name, _ in used})
     for page, used in b.needs.items():

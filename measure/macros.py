@@ -27,7 +27,7 @@ from jinja2.parser import Parser
 from jinja2.runtime import Context, Undefined
 from jinja2.sandbox import SandboxedEnvironment
 
-from measure import blocks, claims, evidence, grammar, late, plots
+from measure import blocks, claims, evidence, grammar, late, plots, words
 from measure.blocks import Links
 from measure.cache import kept
 from measure.claims import Verdict
@@ -205,19 +205,17 @@ class Page:
         def times(a: Quantity, b: Quantity, across: str | None = None) -> Placed:
             """a/b = N, said as N 倍."""
             q = ratio(a, b, across)
-            return blocks.number(q, self.links, f"{q.text()} 倍")
+            return blocks.number(q, self.links, words.times(q))
 
         def faster(a: Quantity, b: Quantity) -> Placed:
             """1 − a/b, said as 快 p %."""
             q = ratio(a, b)
-            if q.value >= 1:
-                raise PageError(f"{a.formula} 并不比 {b.formula} 快：比值是 {q.text()}")
-            return blocks.number(q, self.links, f"快 {100 * (1 - q.value):.0f} %")
+            return blocks.number(q, self.links, words.faster(q))
 
         def share(part: Quantity, whole: Quantity) -> Placed:
             """part/whole, in per cent."""
             q = ratio(part, whole)
-            return blocks.number(q, self.links, f"{100 * q.value:.0f} %")
+            return blocks.number(q, self.links, words.share(q))
 
         return {
             "record": record,
@@ -235,6 +233,9 @@ class Page:
             "all_over": claims.all_over,
             "identical": claims.identical,
             "within_abs": claims.within_abs,
+            "mostly": words.mostly,
+            "almost_all": words.almost_all,
+            "about": words.about,
             "q": constant,
             "table": table,
             "bars": bars,

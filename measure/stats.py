@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from statistics import NormalDist, mean, variance
+from statistics import NormalDist, fmean
 from typing import Literal
 
 State = Literal["holds", "fails", "noise"]
@@ -133,7 +133,7 @@ def exactly(value: float) -> Level:
 
 def level(runs: Runs) -> Level:
     """Where a series lies: by the mean of the logarithms of its run medians."""
-    return Level(mean(map(math.log, runs.medians)), {runs: 1.0})
+    return Level(fmean(map(math.log, runs.medians)), {runs: 1.0})
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,9 @@ class _Part:
 def _part(series: Sequence[tuple[Runs, float]]) -> _Part:
     n = len(series[0][0].medians)
     by_process = zip(*([power * math.log(median) for median in runs.medians] for runs, power in series), strict=True)
-    spread, df = variance(map(sum, by_process)), n - 1.0
+    sums = [math.fsum(terms) for terms in by_process]
+    centre = fmean(sums)
+    spread, df = math.fsum((x - centre) ** 2 for x in sums) / (n - 1), n - 1.0
     runs, power = series[0]
     least = (power * runs.sampling) ** 2 if len(series) == 1 else 0.0
     if spread < least:  # the less they differ, the more it is the samples of all runs that tell

@@ -27,6 +27,7 @@ PAGE_SIDE = (
     "links",
     "publish",
     "handtyped",
+    "words",
     "history",
     "reading",
     "diff",
