@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.metadata import version
@@ -27,6 +28,9 @@ NAME, LANE, GAP = 22, 20, 8
 """Heights: of a line with a name, of a bar or a row of points, and below a group of them."""
 ROOM = {False: 1.2, True: 1.5}
 """How much longer than the longest bar the axis is: for a number behind it, or for a number and a name."""
+
+ROLES = re.compile(r' (role|aria-\w+)="[^"]*"')
+"""What Vega tells a screen reader of each group of marks, without a name for it. The figure is one image with one name."""
 
 Parts = Sequence[tuple[str, Quantity]]
 
@@ -199,7 +203,7 @@ def _figure(
             },
         },
     }
-    svg = _svg(json.dumps(spec, ensure_ascii=False, sort_keys=True))
+    svg = ROLES.sub("", _svg(json.dumps(spec, ensure_ascii=False, sort_keys=True)))
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table)
     html = (

@@ -79,6 +79,7 @@ def test_a_plot_comes_with_its_table(view: RecordView) -> None:
     html = plots.strip("用时", [("快", view.series("quick", "matmul"))]).html
     assert re.findall(r"<td>(.*?)</td>", html) == ["快", "4", "1.00 ms", "1.75 ms", "3.00 ms"]
     assert "currentColor" in html
+    assert re.findall(r' (?:role|aria-\w+)="([^"]*)"', html) == ["img", "用时（ms）：快 1.00 ms 到 3.00 ms，4 个点"]
     assert not re.search(r'(fill|stroke)="(black|#000)', html)
 
 
