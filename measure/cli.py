@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from measure import bundle, cargo, disk, machine, staleness
+from measure import bundle, cargo, disk, machine, scaffold, staleness
 from measure.experiment import Experiment, load_all
 from measure.record import Machine, Measured, Published
 from measure.staleness import State, Status
@@ -512,6 +512,27 @@ def import_command(store: Store, source: Path, label: str | None, older: bool, a
     _print_table(["实验", "结果", "测于", "原来的测于", "对这里的源码"], rows)
     if any(changed.values()):
         click.echo("过期的是哪些输入变了：measure why")
+
+
+@main.command("new", help="起一个新实验：页面、实验、Python 和 Rust 程序、测试，马上能通过检查。名字例如 sum-of-squares。")
+@click.argument("name", metavar="名字")
+@click.option("--volume", type=click.Choice(scaffold.VOLUMES), default=scaffold.VOLUMES[0], help="哪一卷（默认：burn）")
+def new_command(name: str, volume: str) -> None:
+    """Make the files in this folder and say what comes next."""
+    try:
+        made = scaffold.new(Path.cwd(), name, volume)
+    except scaffold.ScaffoldError as error:
+        fail(*error.problems, "什么也没有写")
+    for path in made:
+        click.echo(path)
+    click.echo(
+        f"""
+现在页面上写着「没有测」，构建不会去测它。接下来：
+  把两个程序里的求和换成要量的计算，改好实验的问题和页面的标题
+  measure run {name} --quick   试跑，不存记录
+  measure run {name}           正式测，存下记录
+  然后删掉页面上 not_tested 那一行，去掉它下面的注释记号。参考机器上也要有记录，页面的主地址才显示得出来"""
+    )
 
 
 if __name__ == "__main__":
