@@ -190,7 +190,7 @@ def estimate(ratio: Level, margin: float | None = None) -> LogEstimate:
     """How sure a ratio is.
 
     Series of the same processes are taken together, process by process, so that what they share is neither counted twice nor
-    lost; others are independent. A `margin` (a ratio above 1, for figures without samples) replaces the test by the bare effect.
+    lost; others are independent. Where pairing can only lose (`_may_stand_apart`) the narrower interval of the two counts. A `margin` (a ratio above 1, for figures without samples) replaces the test by the bare effect.
 
     The variances of few runs are themselves uncertain, and Satterthwaite's degrees of freedom more so. They are taken halfway
     between those of the variances that were observed and those of runs that vary alike on all sides.
@@ -205,12 +205,31 @@ def estimate(ratio: Level, margin: float | None = None) -> LogEstimate:
     together: dict[tuple[str, ...], list[tuple[Runs, float]]] = {}
     for runs, power in ratio.powers.items():
         together.setdefault(runs.processes or (runs.series,), []).append((runs, power))
-    parts = [part for part in map(_part, together.values()) if part.squared]
+    groups = list(together.values())
+    halfwidth = _halfwidth(groups)
+    if halfwidth and all(len(group) == 1 or _may_stand_apart(group) for group in groups):
+        halfwidth = min(halfwidth, _halfwidth([[series] for group in groups for series in group]))
+    return LogEstimate(centre, halfwidth, FLOOR)
+
+
+def _may_stand_apart(group: Sequence[tuple[Runs, float]]) -> bool:
+    """Whether taking series of the same processes for independent could only widen the interval.
+
+    What they share cancels at least in part where their powers do. Independent series are twice as many runs to tell the spread by,
+    which is what counts where processes differ little; the samples have to say how little that can be.
+    """
+    powers = [power for _, power in group]
+    return sum(powers) ** 2 <= sum(power**2 for power in powers) and all(runs.sampling for runs, _ in group)
+
+
+def _halfwidth(groups: Sequence[Sequence[tuple[Runs, float]]]) -> float:
+    """Of the interval around what the groups come to, which are independent of each other; 0 where nothing varies."""
+    parts = [part for part in map(_part, groups) if part.squared]
     squared, alike = sum(part.squared for part in parts), sum(part.alike for part in parts)
     if not squared:
-        return LogEstimate(centre, 0.0, FLOOR)
+        return 0.0
     df = 1 / sum(((part.squared / squared + part.alike / alike) / 2) ** 2 / part.df for part in parts)
-    return LogEstimate(centre, t_quantile(LEVEL, df) * math.sqrt(squared), FLOOR)
+    return t_quantile(LEVEL, df) * math.sqrt(squared)
 
 
 @dataclass(frozen=True)

@@ -221,3 +221,17 @@ def test_printed_figures_are_judged_by_their_margin() -> None:
     assert above(estimate(ratio(Runs("a", (1.04,)), one), margin=1.05)) == "noise"
     assert close(Runs("a", (1.04,)), one, margin=1.05) == "holds"
     assert close(Runs("a", (1.06,)), one, margin=1.05) == "fails"
+
+
+def test_pairing_that_only_loses_is_not_used() -> None:
+    """A ratio within processes that hardly differ: eight degrees of freedom tell more than four. A sum gains nothing by it."""
+    processes = tuple(f"r:{k}" for k in range(5))
+    a = Runs("a", tuple(math.exp(0.1 * x) for x in (0, 1, 2, 3, 4)), processes, sampling=0.01)
+    b = Runs("b", tuple(math.exp(0.1 * x) for x in (3, 1, 4, 0, 2)), processes, sampling=0.01)
+    apart = estimate(ratio(Runs("a", a.medians, sampling=0.01), Runs("b", b.medians, sampling=0.01)))
+    assert estimate(ratio(a, b)).halfwidth == apart.halfwidth
+    assert apart.halfwidth == pytest.approx(t_quantile(LEVEL, 8) * 0.1 * math.sqrt(2 * 2.5 / 5))
+    alone = [level(Runs(r.series, r.medians, sampling=0.01)) for r in (a, b)]
+    assert estimate((level(a) + level(b)) / exactly(1)).halfwidth != estimate((alone[0] + alone[1]) / exactly(1)).halfwidth
+    bare = Runs("a", a.medians, processes), Runs("b", b.medians, processes)
+    assert estimate(ratio(*bare)).halfwidth > apart.halfwidth
