@@ -6,6 +6,6 @@
       ...config,
       flowchart: { ...config.flowchart, useMaxWidth: false },
       sequence: { ...config.sequence, useMaxWidth: false },
-      themeCSS: `${config.themeCSS} @media screen and (max-width: 44.9375em) { & { zoom: 0.7; } } @media print { & { max-width: 100%; height: auto; } }`,
+      themeCSS: `${config.themeCSS} @media print { & { max-width: 100%; height: auto; } }`,
     });
 }
