@@ -181,8 +181,12 @@ def _refusal(node: nodes.Node) -> str:
     return f"页面里不能用 {what}；能用的只有 {KNOWN}"
 
 
+_INSIDE = r"""(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[^"'])*?"""
+"""Of a tag: a text in quotes may hold what would end it."""
 _TAG = re.compile(
-    r"\[%[-+]?\s*raw\s*[-+]?%\].*?\[%[-+]?\s*endraw\s*[-+]?%\]|\[##(?P<comment>.*?)##\]|\[=.*?=\]|\[%.*?%\]", re.DOTALL
+    r"\[%[-+]?\s*raw\s*[-+]?%\].*?\[%[-+]?\s*endraw\s*[-+]?%\]|\[##(?P<comment>.*?)##\]"
+    rf"|\[={_INSIDE}=\]|\[%{_INSIDE}%\]",
+    re.DOTALL,
 )
 _STRAY = re.compile(
     r"=\]|##\]|[\[［]\s+[=%]|［[=%]|[=%]］|\b(?:claim|elif|noise|endclaim|if|else|endif|for|endfor|set|inferred|endinferred)\b[^\[\]\n]*%\]"

@@ -176,6 +176,7 @@ def test_a_page_cannot_keep_a_build_busy(name: str) -> None:
         "```\n[%- if true -%]\n[= slow.min =]\n[%- endif %]\n```",
         "数组 `[^=]`、`[0-9%]`，[链接](x.md)，脚注[^1]",
         '[= not_tested("参数 x") =]',
+        """[= not_tested("写成 [= x =] 或 '%] 都行") =][% set a = '[= "' %]""",
         "[% if -1 < 2 and not false or m.rounds + 1 >= 2 * 3 / 4 - 5 %]是[% endif %]",
     ],
 )

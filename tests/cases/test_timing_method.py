@@ -126,8 +126,7 @@ def test_c22_only_release_builds_count_and_the_page_names_their_features(book: P
     (book / "site").rename(book / "kept")
     path = book / "records/measured/lab/cpu-matmul.json"
     path.write_text(path.read_text(encoding="utf-8").replace('"profile": "release"', '"profile": "dev"'), encoding="utf-8")
-    (found,) = mistakes(book)
-    assert "builds.0.profile" in found
+    assert [m for m in mistakes(book) if "builds.0.profile" in m]
     for name in (
         "RUSTFLAGS",
         "CARGO_PROFILE_RELEASE_OPT_LEVEL",
