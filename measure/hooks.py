@@ -32,7 +32,7 @@ from mkdocs.utils import get_relative_url
 from mkdocs_macros import context as macros_context
 from pymdownx.snippets import SnippetMissingError
 
-from measure import comparison, disk, evidence, handtyped, late, links, publish, record_pages, staleness, words
+from measure import comparison, discussion, disk, evidence, handtyped, late, links, publish, record_pages, staleness, words
 from measure.blocks import Links
 from measure.experiment import Experiment, load_all
 from measure.machine import locked
@@ -76,6 +76,7 @@ class Build:
     """By source of a generated page: the values its tokens stand for."""
     environment: PageEnvironment = field(default_factory=PageEnvironment)
     pages: dict[str, Page] = field(default_factory=dict)
+    threads: discussion.Discussion = field(default_factory=lambda: discussion.settings(None))
     snippets: Any = None
     """What cuts code out of files, as it is set up in `mkdocs.yml`."""
     ready: bool = False
@@ -114,6 +115,10 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     if serving and (edited := [path.name for path, content in _code().items() if running.get(path) != content]):
         print(f"注意：{'、'.join(edited)} 改过，重新启动 mkdocs serve 才会生效", file=sys.stderr)
     current = Build(root, site, mode, serving, bool(config.strict), settings.get("reference", ""))
+    try:
+        current.threads = discussion.settings(config.extra.get("discussion"))
+    except discussion.SettingsError as error:
+        current.mistakes.append(_in_settings(config, "discussion:", str(error)))
     store = settings.get("records")
     if store:
         current.store = Store(root / store)
@@ -247,6 +252,11 @@ def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
             )
             _refuse_if_strict(b, left_out)
     return nav
+
+
+def _in_settings(config: MkDocsConfig, wanted: str, message: str) -> Mistake:
+    file = Path(config.config_file_path)
+    return Mistake(file.name, _line_holding(file, wanted), message)
 
 
 def _nav_links(items: list[Any]) -> Iterator[Any]:
@@ -490,8 +500,10 @@ def on_page_content(html: str, page: SitePage, config: MkDocsConfig, files: File
         _untoken(item, values)
     if source in b.machine_of:
         head, mark, tail = html.partition("</h1>")
-        html = f"{head}{mark}\n{_switch(b, page)}{evidence.summary(here.claims)}{_beside(b, page)}{tail}{evidence.listing(here.claims)}"
-    return html
+        html = f"{head}{mark}\n{_switch(b, page)}{evidence.summary(here.claims)}{_beside(b, page)}{tail}"
+    if f'id="{discussion.HEADING}"' in html:
+        html += discussion.html(b.threads, b.original.get(source, source).removesuffix(".md"))
+    return html + evidence.listing(here.claims)
 
 
 def _untoken(item: Any, values: list[late.Placed]) -> None:

@@ -115,9 +115,10 @@ def _series(series: Sequence[SeriesView]) -> str:
         pooled = sorted(x for samples in runs for x in samples)
         values = [pooled[0], median(pooled), percentile(pooled, 90)]
         each = " / ".join(format_value(median(samples), view.unit, 4) for samples in runs) if len(runs) > 1 else ""
-        cells = [str(len(pooled)), *(format_value(x, view.unit, 4) for x in values), each]
+        numbers = [str(len(pooled)), *(format_value(x, view.unit, 4) for x in values)]
         link = f'<a href="#{escape(view.anchor)}">{escape(view.id)}</a>'
-        rows.append(f"<tr><td>{link}</td>{''.join(f'<td>{escape(c)}</td>' for c in cells)}</tr>")
+        cells = "".join(f'<td class="num">{number}</td>' for number in numbers)
+        rows.append(f"<tr><td>{link}</td>{cells}<td>{each}</td></tr>")
     head = "".join(f"<th>{h}</th>" for h in ["数据", "n", "最小", "中位数", "第 90 百分位", "各轮中位数"])
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
