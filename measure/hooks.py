@@ -244,7 +244,7 @@ def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
     settings = Path(config.config_file_path)
     for item in _nav_links(nav.items):
         if not urlsplit(item.url).scheme:
-            b.mistakes.append(Mistake(settings.name, _line_holding(settings, item.url), f"nav 里的 {item.url} 不在 docs/ 里"))
+            b.mistakes.append(_in_settings(config, item.url, f"nav 里的 {item.url} 不在 docs/ 里"))
     for file in files.documentation_pages():
         if file.inclusion == InclusionLevel.INCLUDED and file.page not in nav.pages and file.src_uri not in b.prepared:
             left_out = Mistake(

@@ -575,13 +575,17 @@ class Read:
 @cache
 def read(source: str) -> Read:
     """Parse and compile a page's Markdown; the slow part of showing it, so it is kept. Lines count from 1."""
-    ours = map(inspect.getsource, (sys.modules[__name__], grammar))
-    of = "\0".join((sys.version, version("jinja2"), *ours, source))
+    of = f"{_made_by()}\0{source}"
     try:
         used, slips, code = marshal.loads(kept("templates", of.encode(), lambda: marshal.dumps(_compiled(source))))  # noqa: S302 - our own, checked
     except Exception as error:  # of any kind: Jinja turns a page into Python, and that may break in many ways
         return Read(slips=((line_of(error), told(error)),))
     return Read(used, slips, code)
+
+
+@cache  # the same for every page, and asking for a version reads files
+def _made_by() -> str:
+    return "\0".join((sys.version, version("jinja2"), *map(inspect.getsource, (sys.modules[__name__], grammar))))
 
 
 def _compiled(source: str) -> tuple[tuple[tuple[str, int], ...], tuple[tuple[int, str], ...], CodeType | None]:
